@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * onebit.h: the public C API of 1bit engine.
+ *
+ * An engine is one loaded model on one device. Requests are submitted to it from any thread; one
+ * owner thread inside the engine runs them together (continuous batching) and reports through a
+ * callback. Everything is opaque; strings are UTF-8; sizes are in bytes, counts in tokens.
+ *
+ * Errors: functions that can fail return ob_status and fill a caller-owned ob_error (may be NULL).
+ * Thread safety: an ob_engine may be used by many threads at once; an ob_request by one at a time.
+ */
+#ifndef ONEBIT_H
+#define ONEBIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OB_VERSION "0.1.0"
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+typedef enum ob_status {
+#define ERROR_CODE(name, text) OB_##name,
+#include "onebit_errors.def"
+#undef ERROR_CODE
+} ob_status;
+
+#define OB_NO_OFFSET UINT64_MAX
+
+/* What went wrong and where. `file`, `where` and `offset` are empty / OB_NO_OFFSET if unknown. */
+typedef struct ob_error {
+    ob_status status;
+    uint64_t offset;    /* byte offset in `file` */
+    char file[256];     /* path as the caller gave it */
+    char where[128];    /* the key, tensor, flag or field */
+    char message[512];  /* one line, no trailing period or newline */
+} ob_error;
+
+/* The fixed text of a status ("out of memory"). Never NULL. */
+const char *ob_status_text(ob_status status);
+
+/* Writes "file: where: message (offset N)" into out (always terminated); returns out. */
+const char *ob_error_line(const ob_error *error, char *out, size_t size);
+
+/* ---- engine ---------------------------------------------------------------------------------- */
+
+typedef struct ob_engine ob_engine;
+typedef struct ob_request ob_request;
+
+/* Zero means "the default" in every field. */
+typedef struct ob_engine_options {
+    const char *model;      /* path of a GGUF file or a Hugging Face directory; required */
+    const char *device;     /* "auto", "cpu", "ref"; NULL = auto */
+    const char *cpu_isa;    /* force "scalar", "avx2", "avx512"; NULL = best of this machine */
+    uint32_t threads;       /* 0 = one a physical core */
+    uint32_t context;       /* tokens a sequence may hold; 0 = the model's own */
+    uint64_t kv_memory;     /* bytes of KV cache; 0 = half of the memory free after loading */
+    const char *kv_type;    /* "f16" (default), "f32" */
+    uint32_t parallel;      /* sequences running at once; 0 = 8 */
+    uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
+    /* Called while loading with work done and total (bytes); may be NULL. */
+    void (*progress)(void *user, uint64_t done, uint64_t total);
+    void *progress_user;
+} ob_engine_options;
+
+typedef struct ob_engine_info {
+    const char *name;         /* general.name or the file's stem */
+    const char *family;       /* recipe name, "qwen2" */
+    const char *device;       /* "cpu", with the ISA: "cpu (avx512)" */
+    uint64_t parameters;      /* weights counted */
+    uint64_t weight_bytes;
+    uint64_t kv_bytes_token;  /* KV cache bytes a token */
+    uint64_t kv_capacity;     /* tokens that fit in the KV memory */
+    uint32_t context;         /* tokens a sequence may hold */
+    uint32_t train_context;
+    uint32_t vocab;
+    uint32_t threads;
+    uint32_t parallel;
+} ob_engine_info;
+
+ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out, ob_error *error);
+/* Cancels what runs, waits for the owner thread, frees all and nulls *engine. */
+void ob_engine_close(ob_engine **engine);
+/* Strings live as long as the engine. */
+void ob_engine_get_info(const ob_engine *engine, ob_engine_info *info);
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+typedef struct ob_tokens {
+    int32_t *id;  /* malloc'd; free with ob_tokens_free */
+    size_t n;
+} ob_tokens;
+void ob_tokens_free(ob_tokens *tokens);
+
+/* add_special: the tokenizer's own BOS/EOS rules; parse_special: control tokens in the text are
+ * recognised (never do this with text a user gave). */
+ob_status ob_tokenize(const ob_engine *engine, const char *text, size_t n, bool add_special,
+                      bool parse_special, ob_tokens *out, ob_error *error);
+/* *out is malloc'd and terminated; *n excludes the terminator. Control tokens print as "" unless
+ * `special`. Bytes that are no UTF-8 are kept. */
+ob_status ob_detokenize(const ob_engine *engine, const int32_t *id, size_t count, bool special,
+                        char **out, size_t *n, ob_error *error);
+/* Renders a chat request (JSON object with "messages", optional "tools",
+ * "chat_template_kwargs", "add_generation_prompt") with the model's template and tokenizes it:
+ * bytes that came from the messages never become control tokens. text/text_n may be NULL. */
+ob_status ob_chat_prompt(const ob_engine *engine, const char *request_json, size_t n,
+                         ob_tokens *out, char **text, size_t *text_n, ob_error *error);
+
+/* ---- generation ------------------------------------------------------------------------------ */
+
+/* Sampling defaults are ob_sampling_default()'s; zero in a field means zero here. */
+typedef struct ob_sampling {
+    float temperature;        /* 0 = greedy */
+    int32_t top_k;            /* <= 0 = off */
+    float top_p;              /* 1 = off */
+    float min_p;              /* 0 = off */
+    float repeat_penalty;     /* 1 = off */
+    float frequency_penalty;  /* 0 = off */
+    float presence_penalty;   /* 0 = off */
+    int32_t penalty_last_n;   /* tokens looked back; -1 = all, 0 = off */
+    uint64_t seed;
+    const char *order;        /* "penalties;top_k;top_p;min_p;temperature"; NULL = that */
+} ob_sampling;
+
+/* temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, no penalties, last_n 64, seed 0. */
+ob_sampling ob_sampling_default(void);
+
+typedef enum ob_finish {
+    OB_FINISH_NONE,
+    OB_FINISH_STOP,    /* an end-of-generation token or a stop string */
+    OB_FINISH_LENGTH,  /* max_tokens or the context is full */
+    OB_FINISH_CANCEL,
+    OB_FINISH_ERROR,   /* see ob_event.error */
+} ob_finish;
+
+typedef struct ob_timings {
+    uint32_t cache_n;       /* prompt tokens found in the cache */
+    uint32_t prompt_n;      /* prompt tokens computed */
+    double prompt_ms;
+    uint32_t predicted_n;
+    double predicted_ms;
+} ob_timings;
+
+typedef struct ob_event {
+    const char *text;  /* whole UTF-8 characters, text_n bytes; not terminated; may be empty */
+    size_t text_n;
+    int32_t id;        /* the token, -1 for text flushed at the end */
+    float logprob;     /* of that token, natural log, before sampling transforms */
+    ob_finish finish;  /* != NONE: the last event of the request */
+    ob_timings timings;     /* of the request so far */
+    const ob_error *error;  /* when finish is OB_FINISH_ERROR */
+} ob_event;
+
+typedef struct ob_request_options {
+    const int32_t *prompt;  /* copied; at least one token */
+    size_t prompt_n;
+    uint32_t max_tokens;    /* 0 = to the end of the context */
+    ob_sampling sampling;
+    const char *const *stop;  /* stop strings, copied; output is cut before the match */
+    size_t stop_n;
+    bool ignore_eos;
+    /* Called on the engine's owner thread: must not block and must not call ob_ functions other
+     * than ob_cancel on this request. */
+    void (*on_event)(void *user, const ob_event *event);
+    void *user;
+} ob_request_options;
+
+ob_status ob_submit(ob_engine *engine, const ob_request_options *options, ob_request **out,
+                    ob_error *error);
+/* Asks for the end; the last event says OB_FINISH_CANCEL. Any thread. */
+void ob_cancel(ob_request *request);
+/* Waits for the last event to have been delivered, frees, nulls. */
+void ob_release(ob_request **request);
+
+/* Logits for n tokens from an empty sequence, rows [n, vocab] of float into `logits` (NULL: none
+ * wanted); `chunk` tokens a step (0 = all at once, as step_tokens allows). For bench and eval; the
+ * engine must be idle. *seconds (may be NULL) is the time inside the steps. */
+ob_status ob_eval(ob_engine *engine, const int32_t *id, size_t n, uint32_t chunk, float *logits,
+                  double *seconds, ob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

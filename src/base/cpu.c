@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cpu.c: see cpu.h. */
+#include "base/cpu.h"
+
+#include <string.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+static const char *const names[CPU_ISAS] = {"scalar", "avx2", "avx512", "neon"};
+
+bool cpu_has(enum cpu_isa isa) {
+    switch (isa) {
+    case CPU_SCALAR: return true;
+#if defined(__x86_64__)
+    case CPU_AVX2:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("f16c");
+    case CPU_AVX512:
+        return cpu_has(CPU_AVX2) && __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
+               __builtin_cpu_supports("avx512vbmi");
+#elif defined(__aarch64__)
+    case CPU_NEON: {
+        enum { ASIMDHP = 1 << 10, ASIMDDP = 1 << 20 };
+        unsigned long caps = getauxval(AT_HWCAP);
+        return (caps & ASIMDHP) && (caps & ASIMDDP);
+    }
+#endif
+    default: return false;
+    }
+}
+
+enum cpu_isa cpu_best(void) {
+    for (int i = CPU_ISAS - 1; i > CPU_SCALAR; i--)
+        if (cpu_has((enum cpu_isa)i)) return (enum cpu_isa)i;
+    return CPU_SCALAR;
+}
+
+const char *cpu_isa_name(enum cpu_isa isa) { return names[isa]; }
+
+bool cpu_isa_find(const char *name, enum cpu_isa *out) {
+    for (int i = 0; i < CPU_ISAS; i++)
+        if (strcmp(name, names[i]) == 0) return *out = (enum cpu_isa)i, true;
+    return false;
+}

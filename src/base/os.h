@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * os.h: every operating-system call of the engine, so that a port is one file (os_posix.c).
+ * Functions returning bool or a pointer leave errno set on failure unless they say otherwise. */
+#ifndef BASE_OS_H
+#define BASE_OS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "onebit.h"
+
+/* ---- threads ---- */
+typedef struct os_mutex { pthread_mutex_t h; } os_mutex;
+typedef struct os_cond { pthread_cond_t h; } os_cond;
+typedef struct os_thread { pthread_t h; } os_thread;
+
+void os_mutex_init(os_mutex *m);
+void os_mutex_free(os_mutex *m);
+void os_lock(os_mutex *m);
+void os_unlock(os_mutex *m);
+void os_cond_init(os_cond *c);
+void os_cond_free(os_cond *c);
+void os_wait(os_cond *c, os_mutex *m);
+/* false when `seconds` passed without a signal. */
+bool os_wait_for(os_cond *c, os_mutex *m, double seconds);
+void os_signal(os_cond *c);
+void os_broadcast(os_cond *c);
+bool os_thread_start(os_thread *t, void *(*fn)(void *), void *arg);
+void os_thread_join(os_thread *t);
+void os_yield(void);
+void os_relax(void); /* spin-loop hint */
+
+/* ---- time ---- */
+double os_seconds(void); /* monotonic */
+
+/* ---- machine ---- */
+uint32_t os_cores(void);          /* cores this process may use */
+uint64_t os_memory_total(void);
+uint64_t os_memory_available(void); /* without swapping, also within a cgroup limit */
+size_t os_page_size(void);
+
+/* ---- memory ---- */
+/* Zeroed, page aligned, committed when first touched; NULL on failure. */
+void *os_reserve(size_t bytes);
+void os_unreserve(void *p, size_t bytes);
+/* Gives the pages back; they read as zero afterwards. Page aligned. */
+void os_discard(void *p, size_t bytes);
+
+/* ---- files ---- */
+bool os_is_dir(const char *path);
+bool os_is_file(const char *path);
+bool os_mkdirs(const char *path); /* like mkdir -p */
+/* The whole file, terminated, malloc'd; fails over `limit` bytes. */
+ob_status os_read_file(const char *path, size_t limit, char **out, size_t *n, ob_error *error);
+/* Names in a directory, sorted, without . and ..; malloc'd array and strings: os_free_list. */
+ob_status os_list_dir(const char *path, char ***names, size_t *n, ob_error *error);
+void os_free_list(char **names, size_t n);
+/* XDG data directory + "/1bit/models", malloc'd; never NULL but when out of memory. */
+char *os_models_dir(void);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * os_posix.c: os.h for Linux and other POSIX systems. */
+#define _GNU_SOURCE
+#include "base/os.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* ---- threads ---- */
+void os_mutex_init(os_mutex *m) { pthread_mutex_init(&m->h, NULL); }
+void os_mutex_free(os_mutex *m) { pthread_mutex_destroy(&m->h); }
+void os_lock(os_mutex *m) { pthread_mutex_lock(&m->h); }
+void os_unlock(os_mutex *m) { pthread_mutex_unlock(&m->h); }
+
+void os_cond_init(os_cond *c) {
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->h, &attr);
+    pthread_condattr_destroy(&attr);
+}
+void os_cond_free(os_cond *c) { pthread_cond_destroy(&c->h); }
+void os_wait(os_cond *c, os_mutex *m) { pthread_cond_wait(&c->h, &m->h); }
+
+bool os_wait_for(os_cond *c, os_mutex *m, double seconds) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    long long ns = t.tv_nsec + (long long)(seconds * 1e9);
+    t.tv_sec += (time_t)(ns / 1000000000);
+    t.tv_nsec = (long)(ns % 1000000000);
+    return pthread_cond_timedwait(&c->h, &m->h, &t) == 0;
+}
+void os_signal(os_cond *c) { pthread_cond_signal(&c->h); }
+void os_broadcast(os_cond *c) { pthread_cond_broadcast(&c->h); }
+
+bool os_thread_start(os_thread *t, void *(*fn)(void *), void *arg) {
+    int rc = pthread_create(&t->h, NULL, fn, arg);
+    if (rc) errno = rc;
+    return rc == 0;
+}
+void os_thread_join(os_thread *t) { pthread_join(t->h, NULL); }
+void os_yield(void) { sched_yield(); }
+
+void os_relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* ---- time ---- */
+double os_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- machine ---- */
+uint32_t os_cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (uint32_t)CPU_COUNT(&set);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 1;
+}
+
+size_t os_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+uint64_t os_memory_total(void) {
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The number after `key` in a small text file, or `otherwise`. */
+static uint64_t number_in(const char *path, const char *key, uint64_t otherwise) {
+    FILE *f = fopen(path, "r");
+    if (!f) return otherwise;
+    char line[256];
+    uint64_t out = otherwise;
+    unsigned long long v;
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%llu", &v) == 1) {
+            out = v;
+            break;
+        }
+    fclose(f);
+    return out;
+}
+
+uint64_t os_memory_available(void) {
+    uint64_t kib = number_in("/proc/meminfo", "MemAvailable:", os_memory_total() / 2048);
+    uint64_t bytes = kib * 1024;
+    uint64_t max = number_in("/sys/fs/cgroup/memory.max", "", UINT64_MAX);
+    if (max != UINT64_MAX) {
+        uint64_t used = number_in("/sys/fs/cgroup/memory.current", "", 0);
+        uint64_t left = max > used ? max - used : 0;
+        if (left < bytes) bytes = left;
+    }
+    return bytes;
+}
+
+/* ---- memory ---- */
+void *os_reserve(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+void os_unreserve(void *p, size_t bytes) {
+    if (p) munmap(p, bytes);
+}
+void os_discard(void *p, size_t bytes) { madvise(p, bytes, MADV_DONTNEED); }
+
+/* ---- files ---- */
+bool os_is_dir(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+bool os_is_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool os_mkdirs(const char *path) {
+    char part[4096];
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof part) return errno = ENAMETOOLONG, false;
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != 0) continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) return false;
+    }
+    return os_is_dir(path);
+}
+
+ob_status os_read_file(const char *path, size_t limit, char **out, size_t *n, ob_error *error) {
+    ob_status status = OB_ERR_IO;
+    char *p = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        error_set(error, status = errno == ENOENT ? OB_ERR_NOT_FOUND : OB_ERR_IO, "cannot open: %s",
+                  strerror(errno));
+        goto done;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        error_set(error, status, "not a regular file");
+        goto done;
+    }
+    if ((uint64_t)st.st_size > limit) {
+        error_set(error, status = OB_ERR_LIMIT, "%llu bytes, at most %zu are read",
+                  (unsigned long long)st.st_size, limit);
+        goto done;
+    }
+    size_t size = (size_t)st.st_size, at = 0;
+    p = malloc(size + 1);
+    if (!p) {
+        status = error_memory(error, "a file", size + 1);
+        goto done;
+    }
+    while (at < size) {
+        ssize_t got = read(fd, p + at, size - at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            error_set(error, status, "cannot read: %s", strerror(errno));
+            goto done;
+        }
+        if (got == 0) break;
+        at += (size_t)got;
+    }
+    p[at] = 0;
+    *out = p;
+    *n = at;
+    p = NULL;
+    status = OB_OK;
+done:
+    if (status != OB_OK) error_at(error, path, NULL, OB_NO_OFFSET);
+    if (fd >= 0) close(fd);
+    free(p);
+    return status;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void os_free_list(char **names, size_t n) {
+    for (size_t i = 0; i < n; i++) free(names[i]);
+    free(names);
+}
+
+ob_status os_list_dir(const char *path, char ***names, size_t *n, ob_error *error) {
+    DIR *dir = opendir(path);
+    if (!dir) {
+        ob_status s = errno == ENOENT ? OB_ERR_NOT_FOUND : OB_ERR_IO;
+        error_set(error, s, "cannot open directory: %s", strerror(errno));
+        error_at(error, path, NULL, OB_NO_OFFSET);
+        return s;
+    }
+    char **list = NULL;
+    size_t count = 0, cap = 0;
+    struct dirent *e;
+    while ((e = readdir(dir))) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        if (count == cap) {
+            cap = cap ? cap * 2 : 16;
+            char **more = realloc(list, cap * sizeof *list);
+            if (!more) goto oom;
+            list = more;
+        }
+        if (!(list[count] = strdup(e->d_name))) goto oom;
+        count++;
+    }
+    closedir(dir);
+    if (count) qsort(list, count, sizeof *list, by_name);
+    *names = list;
+    *n = count;
+    return OB_OK;
+oom:
+    closedir(dir);
+    os_free_list(list, count);
+    return error_memory(error, "a directory listing", cap * sizeof *list);
+}
+
+char *os_models_dir(void) {
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    char *out = NULL;
+    int n = data && data[0] == '/' ? asprintf(&out, "%s/1bit/models", data)
+                                   : asprintf(&out, "%s/.local/share/1bit/models", home ? home : "");
+    return n < 0 ? NULL : out;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * str.h: a borrowed run of bytes, not terminated; the owner is whoever made it. */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct str {
+    const char *p;
+    size_t n;
+};
+
+#define STR_LIT(s) ((struct str){(s), sizeof(s) - 1})
+/* For printf("%.*s", STR_ARG(s)). */
+#define STR_ARG(s) (int)((s).n > 200 ? 200 : (s).n), (s).p
+
+static inline struct str str_of(const char *s) { return (struct str){s, s ? strlen(s) : 0}; }
+static inline bool str_eq(struct str a, struct str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool str_is(struct str a, const char *b) { return str_eq(a, str_of(b)); }
+static inline bool str_starts(struct str a, const char *prefix) {
+    size_t n = strlen(prefix);
+    return a.n >= n && memcmp(a.p, prefix, n) == 0;
+}
+/* FNV-1a, 64 bit. For tables whose keys come from files, which are bounded by the file's size. */
+static inline uint64_t str_hash(struct str s) {
+    uint64_t h = 1469598103934665603u;
+    for (size_t i = 0; i < s.n; i++) h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
+    return h ^ (h >> 29);
+}
+
+#endif

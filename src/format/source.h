@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * source.h: a model on disk, whatever its spelling: a GGUF file, or a Hugging Face directory
+ * (config.json + safetensors). Recipes ask for metadata by key and for tensors by name in the
+ * spelling of the source's kind. Immutable after open, so thread safe. */
+#ifndef FORMAT_SOURCE_H
+#define FORMAT_SOURCE_H
+
+#include "base/str.h"
+#include "format/gguf.h"
+#include "onebit.h"
+
+enum source_kind { SOURCE_GGUF, SOURCE_HF };
+
+struct source;
+
+struct source_tensor {
+    struct str name;
+    const struct quant *quant;
+    uint32_t ndim;
+    uint64_t dim[4];    /* dim[0] is the row length (the last of safetensors' shape); unused are 1 */
+    const void *data;   /* mapped; rows contiguous, any alignment */
+    size_t bytes;
+};
+
+/* path: a .gguf (any part of a split set) or a directory. The error names what is wrong with it. */
+ob_status source_open(const char *path, struct source **out, ob_error *error);
+void source_close(struct source **source);
+
+enum source_kind source_kind(const struct source *source);
+const char *source_path(const struct source *source);
+/* The GGUF behind it, NULL for other kinds. */
+const struct gguf *source_gguf(const struct source *source);
+/* "qwen2": general.architecture, or model_type of config.json. */
+struct str source_architecture(const struct source *source);
+/* First entry of config.json's "architectures"; "" for GGUF. */
+struct str source_class(const struct source *source);
+uint64_t source_bytes(const struct source *source);
+
+size_t source_tensor_count(const struct source *source);
+const struct source_tensor *source_tensor_at(const struct source *source, size_t i);
+const struct source_tensor *source_tensor_find(const struct source *source, struct str name);
+
+/* Metadata. `key` is a GGUF key, where "{arch}" stands for the architecture, or a path in
+ * config.json ("rope_parameters.full_attention.rope_theta"). A scalar has n = 1; element i of an
+ * array (HF: JSON array) may be asked for. false: absent, null or of another kind. */
+bool source_has(const struct source *source, const char *key);
+uint64_t source_count(const struct source *source, const char *key); /* elements; 0 if absent */
+bool source_u64(const struct source *source, const char *key, uint64_t i, uint64_t *out);
+bool source_f64(const struct source *source, const char *key, uint64_t i, double *out);
+bool source_bool(const struct source *source, const char *key, uint64_t i, bool *out);
+bool source_str(const struct source *source, const char *key, uint64_t i, struct str *out);
+
+#endif
