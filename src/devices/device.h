@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device.h: the one vtable a device implements. A device keeps all state in its handle: two engines
+ * in one process work. Calls on one handle come from one thread at a time. */
+#ifndef DEVICES_DEVICE_H
+#define DEVICES_DEVICE_H
+
+#include "graph/graph.h"
+#include "onebit.h"
+
+struct device;       /* an open device; each implementation embeds this as its first member */
+struct device_plan;  /* a prepared bucket */
+struct device_buffer;
+
+enum kv_type { KV_F32, KV_F16, KV_TYPES };
+
+struct device_options {
+    uint32_t index;      /* which of the machine's */
+    uint32_t threads;    /* 0 = one a core */
+    const char *cpu_isa; /* NULL = best */
+};
+
+/* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a page
+ * = layers * PAGE_TOKENS * kv_heads * (k_dim + v_dim) * element; inside it the device's own layout. */
+struct device_kv {
+    enum kv_type type;
+    struct device_buffer *const *group; /* [graph.groups] */
+    const size_t *page_bytes;           /* [graph.groups] */
+};
+
+struct device_type {
+    const char *name;
+    /* Writes "N cores, avx512" or why there is none; returns how many there are. */
+    uint32_t (*enumerate)(char *text, size_t size);
+    ob_status (*open)(const struct device_options *options, struct device **out, ob_error *error);
+    void (*close)(struct device **device);
+    void (*describe)(const struct device *device, char *text, size_t size);
+    void (*memory)(const struct device *device, uint64_t *available, uint64_t *total);
+
+    /* Buffers are zeroed and committed when touched, where the device can. */
+    ob_status (*alloc)(struct device *device, size_t bytes, struct device_buffer **out,
+                       ob_error *error);
+    void (*free)(struct device *device, struct device_buffer **buffer);
+    ob_status (*write)(struct device *device, struct device_buffer *buffer, size_t offset,
+                       const void *data, size_t bytes, ob_error *error);
+    ob_status (*read)(struct device *device, struct device_buffer *buffer, size_t offset, void *data,
+                      size_t bytes, ob_error *error);
+
+    /* May repack: sets weight->bound; nobody else knows the layout. */
+    ob_status (*bind_weight)(struct device *device, struct weight *weight, ob_error *error);
+    void (*unbind_weight)(struct device *device, struct weight *weight);
+    /* The only way to decline a node; writes the reason. */
+    bool (*supports)(const struct device *device, const struct graph *graph,
+                     const struct node *node, char *reason, size_t size);
+    /* A plan for steps of at most `tokens` rows and `logits` logit rows. A bucket sets memory,
+     * never arithmetic. */
+    ob_status (*prepare)(struct device *device, const struct graph *graph,
+                         const struct device_kv *kv, uint32_t tokens, uint32_t logits,
+                         struct device_plan **out, ob_error *error);
+    void (*release)(struct device *device, struct device_plan **plan);
+    /* Runs a step and waits; logits [step.logits, vocab] of float stay valid until the next run of
+     * this plan. A step allocates nothing. */
+    ob_status (*run)(struct device *device, struct device_plan *plan, const struct step *step,
+                     const float **logits, ob_error *error);
+};
+
+struct device {
+    const struct device_type *type;
+};
+
+extern const struct device_type *const device_list[];
+extern const size_t device_count;
+const struct device_type *device_find(const char *name); /* NULL if unknown */
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels.h: face of kernels/: CPU code on plain pointers. `ref` defines every op (FP32 between
+ * ops, double inside one). `scalar` is the CPU device's own arithmetic in plain C; each ISA folder
+ * replaces what it does faster with the same result: bit for bit for everything but `ref`.
+ *
+ * An ISA folder holds a const table with NULL where it has nothing; kernels_table() overlays them
+ * in ascending order. No kernel allocates, none depends on how many rows it is given, which thread
+ * runs it, or what came before. Pointers of activations and outputs are 64-byte aligned rows unless
+ * said otherwise; weights may be unaligned.
+ *
+ * Arithmetic that all tables but ref share (the law, design section 6):
+ *   - exp, tanh, erf, sin, cos are ours (body/math.h), the same polynomial for every ISA.
+ *   - a sum over a row of floats runs in 16 lanes: lane l sums elements l, l+16, ... in order, with
+ *     one fused multiply-add each; lanes are added as ((l, l+8), (l, l+4), (l, l+2), (l, l+1));
+ *     rows that are no multiple of 16 are continued with zeros.
+ *   - linear over integer formats: see struct act and linear_job below. */
+#ifndef KERNELS_KERNELS_H
+#define KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+#include "quant/quant.h"
+
+/* ---- activations quantized to 8 bits for the integer formats ----
+ * A row of `cols` (multiple of 32) floats in blocks of 32: d = amax / 127, q = nearest even of
+ * x * (127 / amax) (0 if amax is 0 or not finite: then d keeps the bad value so that it shows).
+ * sum16 are the sums of q over each 16, in which offsets of unsigned codes and mins are taken.
+ *
+ * Byte layout of one row (act_row_bytes): q[cols], pad to 64 · d[cols/32], pad to 64 ·
+ * sum16[cols/16] as int32, pad to 64. */
+struct act {
+    const int8_t *q;
+    const float *d;
+    const int32_t *sum16;
+};
+size_t act_row_bytes(uint32_t cols);
+struct act act_row(const void *rows, uint32_t cols, size_t index);
+
+/* ---- linear: y[t][r] = sum_k x[t][k] * w[r][k] + bias[r] for rows r of [row0, row1) ----
+ *
+ * Integer formats (a weight is scale * (code - offset) - min over sub-blocks of 32 or 16):
+ * acc = 0; for each sub-block in order of k:
+ *     dot  = sum of (code - offset) * q               exact in int32
+ *     acc  = fma((float)dot * d_act, scale, acc)
+ *     acc  = fma(-(d_act * (float)sum_q), min, acc)   only in formats that have mins
+ * then bias is added. No other rounding. Lanes are outputs (rows or tokens), never k.
+ *
+ * Float formats (F32, F16, BF16): x is float rows, the 16-lane sum above over w converted to float.
+ */
+struct linear_job {
+    const void *w;          /* the weight as bound, row 0 */
+    size_t row_bytes;
+    uint32_t cols;
+    uint32_t tokens;
+    const void *x;          /* act rows for integer formats, float rows [tokens, cols] for others */
+    const float *bias;      /* [rows] or NULL */
+    float *y;               /* [tokens, y_stride] */
+    size_t y_stride;        /* in floats */
+    void *scratch;          /* this thread's, kernels_linear_scratch() bytes, 64-byte aligned */
+};
+typedef void linear_fn(const struct linear_job *job, uint32_t row0, uint32_t row1);
+size_t kernels_linear_scratch(uint32_t max_cols);
+/* Does this format take act rows (true) or float rows? */
+bool kernels_linear_takes_act(const struct quant *quant);
+
+/* ---- attention ---- one query row, the query heads of one KV head, one split of positions.
+ * See attention in ref/ for the formula; partial results are combined in order of the split. */
+enum { ATTENTION_SPLIT = 512 };  /* positions, at absolute multiples */
+
+struct kernels {
+    const char *name;
+    void (*act_quantize)(const float *x, uint32_t cols, void *act_row);
+    linear_fn *linear[QUANT_COUNT];
+    void (*add)(const float *a, const float *b, float *y, size_t n);
+    void (*scale)(const float *x, float s, float *y, size_t n);
+    void (*softcap)(const float *x, float cap, float *y, size_t n);
+    void (*glu_silu)(const float *gate, const float *up, float *y, size_t n);
+    void (*glu_gelu_tanh)(const float *gate, const float *up, float *y, size_t n);
+    void (*glu_gelu_erf)(const float *gate, const float *up, float *y, size_t n);
+    void (*glu_relu)(const float *gate, const float *up, float *y, size_t n);
+    /* One run of `width` elements; w and b [width] or NULL. */
+    void (*norm_rms)(const float *x, const float *w, const float *b, float eps, float *y,
+                     uint32_t width);
+    void (*norm_layer)(const float *x, const float *w, const float *b, float eps, float *y,
+                       uint32_t width);
+    /* out: cos[half], sin[half] of (float)pos * freq[i], each times magnitude. */
+    void (*rope_table)(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
+    void (*rope)(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
+                 uint32_t half, bool interleaved);
+    /* attention: see the section above */
+};
+
+/* The overlay for an ISA the machine has; constant after the first call, thread safe. */
+const struct kernels *kernels_table(enum cpu_isa isa);
+/* The definition: same signatures; linear takes float rows for every format. */
+const struct kernels *kernels_ref(void);
+
+#endif
