@@ -6,8 +6,8 @@
  *
  * An ISA folder holds a const table with NULL where it has nothing; kernels_table() overlays them
  * in ascending order. No kernel allocates, none depends on how many rows it is given, which thread
- * runs it, or what came before. Pointers of activations and outputs are 64-byte aligned rows unless
- * said otherwise; weights may be unaligned.
+ * runs it, or what came before. Float rows are contiguous ([rows, cols], no padding), so only a
+ * value's first row is sure to be 64-byte aligned; weights may have any alignment.
  *
  * Arithmetic that all tables but ref share (the law, design section 6):
  *   - exp, tanh, erf, sin, cos are ours (body/math.h), the same polynomial for every ISA.

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_graph.c: building and the memory plan. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "graph/graph.h"
+
+/* Two layers of a little decoder. */
+static void build(struct graph *g, struct arena *arena) {
+    static struct weight embed = {.rows = 100, .cols = 32}, norm = {.rows = 1, .cols = 32},
+                         q = {.rows = 64, .cols = 32}, kv = {.rows = 32, .cols = 32},
+                         o = {.rows = 32, .cols = 64};
+    static const float freq[8];
+    graph_init(g, arena);
+    value_id x = graph_embed(g, &embed, 1), table = graph_rope_table(g, freq, 8, 1);
+    for (g->layer = 0; g->layer < 2; g->layer++) {
+        value_id out[3], h = graph_norm(g, x, &norm, NULL, NORM_RMS, 1e-5f, 32);
+        graph_linear(g, h, 3, (struct weight *[]){&q, &kv, &kv}, NULL, out);
+        h = graph_attention(g, graph_rope(g, out[0], table, 4, 16, false),
+                            graph_rope(g, out[1], table, 2, 16, false), out[2],
+                            &(struct attention_args){.heads = 4, .kv_heads = 2, .k_dim = 16,
+                                .v_dim = 16, .window = g->layer ? 8 : 0, .scale = 0.25f});
+        x = graph_add(g, x, graph_linear1(g, h, &o, NULL));
+    }
+    g->logits = graph_linear1(g, graph_gather_rows(g, x), &embed, NULL);
+}
+
+static void caches_group_by_shape(void **state) {
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct graph g;
+    build(&g, &arena);
+    assert_false(g.failed);
+    assert_int_equal(g.caches, 2);
+    assert_int_equal(g.groups, 2);
+    assert_int_equal(g.group[0].kind, CACHE_FULL);
+    assert_int_equal(g.group[1].kind, CACHE_WINDOW);
+    assert_int_equal(g.group[1].window, 8);
+    assert_int_equal(g.value[g.logits].cols, 100);
+    assert_int_equal(g.value[g.logits].rows, ROWS_LOGITS);
+    arena_free(&arena);
+}
+
+/* Runs the nodes symbolically: each byte of the block remembers whose it is; a node must find all
+ * its inputs whole. */
+static void live_values_never_overlap(void **state) {
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct graph g;
+    build(&g, &arena);
+    for (uint32_t tokens = 1; tokens < 40; tokens += 13) {
+        struct graph_plan plan = graph_plan_make(&g, &arena, tokens, 3);
+        assert_non_null(plan.offset);
+        size_t words = plan.bytes / 4, total = 0;
+        value_id *owner = arena_array(&arena, words, sizeof *owner);
+        for (uint32_t i = 0; i <= g.nodes; i++) {
+            const struct node logits = {.inputs = 1, .in = {g.logits}};
+            const struct node *n = i < g.nodes ? &g.node[i] : &logits;
+            for (int out = 0; out < 2; out++)
+                for (uint32_t k = 0; k < (out ? n->outputs : n->inputs); k++) {
+                    value_id v = out ? n->out[k] : n->in[k];
+                    size_t rows = g.value[v].rows == ROWS_TOKENS ? tokens : 3;
+                    assert_int_equal(plan.offset[v] % 64, 0);
+                    for (size_t w = 0; w < rows * g.value[v].cols; w++) {
+                        size_t at = plan.offset[v] / 4 + w;
+                        assert_true(at < words);
+                        if (out) owner[at] = v;
+                        else assert_int_equal(owner[at], v);
+                    }
+                    if (out) total += rows * g.value[v].cols;
+                }
+        }
+        assert_true(words < total); /* memory is used again */
+    }
+    arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(caches_group_by_shape),
+                                       cmocka_unit_test(live_values_never_overlap)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
