@@ -2,7 +2,8 @@
  *
  * gguf.h: GGUF v2 and v3 files (also split ones, "-00001-of-0000N.gguf"), mapped and bounds-checked.
  * Layout: ggml's docs/gguf.md. After gguf_open every string, array, tensor and offset lies inside a
- * mapped file, names are unique, tensors do not overlap, dims are non-zero and products fit.
+ * mapped file, keys and tensor names are unique plain UTF-8, tensors do not overlap, dims are non-zero
+ * and products fit. A split set opens from any of its parts; its metadata is the first part's.
  * Immutable after open, so thread safe. Strings and data point into the mapping. */
 #ifndef FORMAT_GGUF_H
 #define FORMAT_GGUF_H
@@ -22,7 +23,7 @@ struct gguf_value {
     enum gguf_type element;  /* of arrays; nested arrays are refused */
     uint64_t n;              /* elements; 1 for scalars */
     const uint8_t *data;     /* first element; unaligned */
-    const uint64_t *at;      /* string arrays: byte offset of each element from data (n entries) */
+    const uint64_t *at;      /* string arrays: byte offset of each element from data */
 };
 
 struct gguf_tensor {
@@ -39,6 +40,9 @@ struct gguf_tensor {
 struct gguf;
 
 ob_status gguf_open(const char *path, struct gguf **out, ob_error *error);
+/* One whole file of bytes that outlive the reader; `name` stands for its path in errors. */
+ob_status gguf_open_memory(const void *data, size_t size, const char *name, struct gguf **out,
+                           ob_error *error);
 void gguf_close(struct gguf **gguf);
 
 uint32_t gguf_version(const struct gguf *gguf);
@@ -54,14 +58,15 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf *gguf, size_t i);
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *gguf, struct str name);
 
 /* Element i of a value (i = 0 for scalars) in the wanted kind; false if the type does not fit, the
- * value does not (any integer width whose value fits is taken; floats from any number), or i >= n. */
+ * value does not (any integer width whose value fits is taken; floats from any number), i >= n, or
+ * v is NULL. */
 bool gguf_u64(const struct gguf_value *v, uint64_t i, uint64_t *out);
 bool gguf_i64(const struct gguf_value *v, uint64_t i, int64_t *out);
 bool gguf_f64(const struct gguf_value *v, uint64_t i, double *out);
 bool gguf_bool(const struct gguf_value *v, uint64_t i, bool *out);
 bool gguf_str(const struct gguf_value *v, uint64_t i, struct str *out);
 
-/* "Q4_K" etc. of a value type: "u32", "[str]". */
+/* "u32", "str", "array". */
 const char *gguf_type_name(enum gguf_type type);
 
 #endif
