@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table.c: AVX-512 F, BW, DQ, VL, VNNI and VBMI. */
+#include "kernels/tables.h"
+
+const struct kernels kernels_table_avx512 = {
+    .name = "avx512",
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels.c: see kernels.h. The overlays are made once, by whoever asks first; every member of
+ * struct kernels is one pointer, so a table is an array of slots. */
+#include "kernels/kernels.h"
+
+#include <string.h>
+#include <threads.h>
+
+#include "kernels/tables.h"
+
+typedef void slot(void);
+enum { SLOTS = sizeof(struct kernels) / sizeof(slot *) };
+_Static_assert(sizeof(struct kernels) % sizeof(slot *) == 0, "members are pointers");
+
+/* Ascending within an architecture; NULL: not built for this one. */
+static const struct kernels *const folder[CPU_ISAS] = {
+    [CPU_SCALAR] = &kernels_table_scalar,
+#if defined(__x86_64__)
+    [CPU_AVX2] = &kernels_table_avx2,
+    [CPU_AVX512] = &kernels_table_avx512,
+#elif defined(__aarch64__)
+    [CPU_NEON] = &kernels_table_neon,
+#endif
+};
+
+static struct kernels table[CPU_ISAS];
+static once_flag made = ONCE_FLAG_INIT;
+
+static void overlay(struct kernels *to, const struct kernels *from) {
+    for (size_t i = 0; i < SLOTS; i++) {
+        slot *s;
+        memcpy(&s, (const char *)from + i * sizeof s, sizeof s);
+        if (s) memcpy((char *)to + i * sizeof s, &s, sizeof s);
+    }
+}
+
+static void make(void) {
+    for (int isa = 0; isa < CPU_ISAS; isa++) {
+        if (isa > 0) table[isa] = table[isa - 1];
+        if (folder[isa]) overlay(&table[isa], folder[isa]);
+    }
+}
+
+const struct kernels *kernels_table(enum cpu_isa isa) {
+    call_once(&made, make);
+    return &table[isa];
+}
+
+const struct kernels *kernels_ref(void) { return &kernels_table_ref; }

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table.c: Armv8.2 with dotprod and fp16. */
+#include "kernels/tables.h"
+
+const struct kernels kernels_table_neon = {
+    .name = "neon",
+};
