@@ -5,17 +5,27 @@
 #include <string.h>
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 static const char *const names[CPU_ISAS] = {"scalar", "avx2", "avx512", "neon"};
+
+#if defined(__x86_64__)
+/* clang 14's __builtin_cpu_supports does not know "f16c". That the system saves the registers is
+ * covered by "avx2". */
+static bool has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
 
 bool cpu_has(enum cpu_isa isa) {
     switch (isa) {
     case CPU_SCALAR: return true;
 #if defined(__x86_64__)
     case CPU_AVX2:
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-               __builtin_cpu_supports("f16c");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     case CPU_AVX512:
         return cpu_has(CPU_AVX2) && __builtin_cpu_supports("avx512f") &&
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
