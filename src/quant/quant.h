@@ -21,6 +21,17 @@ struct quant {
     void (*decode)(const void *src, float *dst, size_t n);
     /* n * block floats to n blocks; NULL where no encoder exists yet. */
     void (*encode)(const float *src, void *dst, size_t n);
+
+    /* ---- integer view, for kernels; unpack is NULL and sub 0 for the float formats ----
+     * One block to `block` codes, block / sub scales and as many mins (0 unless has_min), so that
+     * in float arithmetic, in this order and bit for bit what decode gives:
+     *     weight[i] = scale[i / sub] * (code[i] - offset) - min[i / sub]
+     * code - offset fits int8; the product is exact for all formats but Q8_K (its scale is a whole
+     * float). <fmt>.h has it inline as <fmt>_unpack, and <fmt>_sub for one sub-block. */
+    uint32_t sub;    /* weights that share a scale: 16 or 32 */
+    uint8_t offset;  /* 0, 1, 4, 8, 16, 32 or 128 */
+    bool has_min;
+    void (*unpack)(const void *block, uint8_t *code, float *scale, float *min);
 };
 
 /* Index of a format in quants.def: dense, for tables of kernels. */
@@ -42,7 +53,9 @@ enum quant_index quant_index_of(const struct quant *quant);
  * overflows. */
 size_t quant_row_bytes(const struct quant *quant, uint64_t cols);
 
-/* ---- half precision, used by most blocks; every NaN stays a NaN, denormals are kept ---- */
+/* ---- half precision; inline in half.h ----
+ * Every NaN stays a NaN (made quiet, payload kept, as F16C and NEON do), denormals are kept whatever
+ * the processor's denormal mode. */
 float quant_f16_to_f32(uint16_t h);
 uint16_t quant_f32_to_f16(float f); /* round to nearest even */
 float quant_bf16_to_f32(uint16_t b);

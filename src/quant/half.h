@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * half.h: float16 and bfloat16 to and from float, inline, in the C that nvcc and clang also accept;
+ * and the two macros that let one header serve CPU and GPU. Selections instead of branches, so loops
+ * over these vectorise; no step touches a denormal float, so the result does not depend on the
+ * denormal mode. Same bits as F16C (vcvtph2ps, vcvtps2ph to nearest even) for every input. */
+#ifndef QUANT_HALF_H
+#define QUANT_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__CUDACC__) || defined(__HIP__)
+#define QUANT_GPU 1
+#define QUANT_FN static __device__ inline
+#else
+#define QUANT_GPU 0
+#define QUANT_FN static inline
+#endif
+
+QUANT_FN uint32_t half_bits(float f) {
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+QUANT_FN float half_float(uint32_t u) {
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+/*   float16   s eeeee mmmmmmmmmm                  bias 15
+ *   float     s eeeeeeee mmmmmmmmmmmmmmmmmmmmmmm  bias 127 */
+QUANT_FN float half_f16_to_f32(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
+    uint32_t a = h & 0x7fff;
+    uint32_t small = half_bits((float)(int32_t)a * 0x1p-24f); /* denormal: mantissa times 2^-24 */
+    uint32_t u = (a << 13) + (112u << 23);
+    u = a >= 0x7c00 ? u + (112u << 23) : u; /* inf and NaN keep the top exponent ... */
+    u = a > 0x7c00 ? u | 0x400000 : u;      /* ... and NaN becomes quiet */
+    u = a < 0x400 ? small : u;
+    return half_float(sign | u);
+}
+
+QUANT_FN uint16_t half_f32_to_f16(float f) {
+    uint32_t u = half_bits(f);
+    uint32_t sign = u >> 16 & 0x8000;
+    uint32_t a = u & 0x7fffffff;
+    /* Below 2^-14 the unit is 2^-24, which is the unit of floats in [0.5, 1): the addition rounds. */
+    uint32_t small = half_bits(half_float(a < 0x38800000 ? a : 0) + 0.5f) - 0x3f000000;
+    uint32_t h = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
+    h = a < 0x38800000 ? small : h;
+    h = a >= 0x477ff000 ? 0x7c00 : h; /* 65520 and above round to infinity */
+    h = a > 0x7f800000 ? 0x7e00 | (a >> 13 & 0x3ff) : h;
+    return (uint16_t)(sign | h);
+}
+
+QUANT_FN float half_bf16_to_f32(uint16_t b) { return half_float((uint32_t)b << 16); }
+
+QUANT_FN uint16_t half_f32_to_bf16(float f) {
+    uint32_t u = half_bits(f);
+    uint32_t nan = u >> 16 | 0x40;
+    uint32_t b = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+    return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? nan : b);
+}
+
+#endif
