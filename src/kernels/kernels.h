@@ -26,8 +26,11 @@
 #include "quant/quant.h"
 
 /* ---- activations quantized to 8 bits for the integer formats ----
- * A row of `cols` (multiple of 32) floats in blocks of 32: d = amax / 127, q = nearest even of
- * x * (127 / amax) (0 if amax is 0 or not finite: then d keeps the bad value so that it shows).
+ * A row of `cols` (multiple of 32) floats in blocks of 32: q = nearest even of x * (127 / amax),
+ * d = amax / 127 with its last mantissa bit cleared: then 1.5 * 2^23 * d is exact, and a kernel can
+ * turn (float)dot * d into one fused multiply-add on the integer's bits (see body/linear_tile.h).
+ * A block whose amax is below 2^-100 is zero (q and d are 0); one with a NaN, an infinity or an amax
+ * of 2^100 or more has q = 0 and d = NaN, so that it shows in every output.
  * sum16 are the sums of q over each 16, in which offsets of unsigned codes and mins are taken.
  *
  * Byte layout of one row (act_row_bytes): q[cols], pad to 64 · d[cols/32], pad to 64 ·
@@ -52,6 +55,7 @@ struct act act_row(const void *rows, uint32_t cols, size_t index);
  * Float formats (F32, F16, BF16): x is float rows, the 16-lane sum above over w converted to float.
  */
 struct linear_job {
+    const struct quant *quant; /* format of w */
     const void *w;          /* the weight as bound, row 0 */
     size_t row_bytes;
     uint32_t cols;
