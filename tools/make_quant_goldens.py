@@ -17,10 +17,14 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
-# Format, byte offsets of its float16 scales, counts of random blocks.
+# Format: byte offsets of its float16 scales. IQ1_M's is in pieces, Q8_K's a float, MXFP4's and
+# NVFP4's a byte: random bytes cover those.
 FORMATS = {
     "F32": [], "F16": [0], "BF16": [0],
-    "Q4_K": [0, 2], "Q5_0": [0], "Q6_K": [208], "Q8_0": [0],
+    "IQ1_M": [], "IQ1_S": [0], "IQ2_S": [0], "IQ2_XS": [0], "IQ2_XXS": [0], "IQ3_S": [0],
+    "IQ3_XXS": [0], "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": [], "NVFP4": [], "Q2_K": [80, 82],
+    "Q3_K": [108], "Q4_0": [0], "Q4_1": [0, 2], "Q4_K": [0, 2], "Q5_0": [0], "Q5_1": [0, 2],
+    "Q5_K": [0, 2], "Q6_K": [208], "Q8_0": [0], "Q8_K": [], "TQ1_0": [52], "TQ2_0": [64],
 }
 ENCODED = ["F32", "F16", "BF16", "Q8_0"]
 SPECIAL_HALF = [0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7c01, 0x7e00,
@@ -38,6 +42,9 @@ def sizes(name):
 def decode(name, raw):
     """raw: uint8 [n, bytes]; returns float32 [n, block]."""
     with np.errstate(all="ignore"):
+        if name == "Q8_K":  # the package lacks it: float scale, 256 int8, sums
+            scale = np.ascontiguousarray(raw[:, :4]).view(np.float32)
+            return scale * raw[:, 4:260].view(np.int8).astype(np.float32)
         return gguf.dequantize(raw, Type[name])
 
 

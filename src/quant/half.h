@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * half.h: float16 and bfloat16 to and from float, inline, in the C that nvcc and clang also accept;
- * and the two macros that let one header serve CPU and GPU. Selections instead of branches, so loops
+ * and the macros that let one header serve CPU and GPU. Selections instead of branches, so loops
  * over these vectorise; no step touches a denormal float, so the result does not depend on the
  * denormal mode. Same bits as F16C (vcvtph2ps, vcvtps2ph to nearest even) for every input. */
 #ifndef QUANT_HALF_H
@@ -13,9 +13,11 @@
 #if defined(__CUDACC__) || defined(__HIP__)
 #define QUANT_GPU 1
 #define QUANT_FN static __device__ inline
+#define QUANT_TABLE static __device__ const
 #else
 #define QUANT_GPU 0
 #define QUANT_FN static inline
+#define QUANT_TABLE static const
 #endif
 
 QUANT_FN uint32_t half_bits(float f) {
