@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * table.c: what every other table is held against, bit for bit. */
+#include "kernels/body/linear.h"
 #include "kernels/tables.h"
 
 const struct kernels kernels_table_scalar = {
     .name = "scalar",
+    .act_quantize = act_quantize_scalar,
+    .linear = LINEAR_ALL(linear_scalar),
 };

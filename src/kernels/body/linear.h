@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * linear.h: the functions behind the slots act_quantize and linear of all tables. One linear
+ * function serves every format: job->quant says which. */
+#ifndef KERNELS_BODY_LINEAR_H
+#define KERNELS_BODY_LINEAR_H
+
+#include "kernels/kernels.h"
+
+/* All slots of `linear` filled with one function. */
+#define LINEAR_ALL(function) {[0 ... QUANT_COUNT - 1] = function}
+
+linear_fn linear_ref, linear_scalar, linear_avx2, linear_avx512, linear_neon;
+
+/* The same row whatever the table. */
+void act_quantize_scalar(const float *x, uint32_t cols, void *act_row);
+void act_quantize_avx2(const float *x, uint32_t cols, void *act_row);
+void act_quantize_avx512(const float *x, uint32_t cols, void *act_row);
+void act_quantize_neon(const float *x, uint32_t cols, void *act_row);
+
+#endif
