@@ -71,9 +71,60 @@ size_t kernels_linear_scratch(uint32_t max_cols);
 /* Does this format take act rows (true) or float rows? */
 bool kernels_linear_takes_act(const struct quant *quant);
 
-/* ---- attention ---- one query row, the query heads of one KV head, one split of positions.
- * See attention in ref/ for the formula; partial results are combined in order of the split. */
-enum { ATTENTION_SPLIT = 512 };  /* positions, at absolute multiples */
+/* ---- attention ----
+ * The cache holds, for each layer, page and KV head, one block of 64 positions, elements F32 or F16:
+ *
+ *     K transposed [k_dim][64]   lanes are positions in q . k
+ *     V            [64][v_dim]   lanes are features in p . v
+ *
+ * Positions are cut into splits of ATTENTION_SPLIT at absolute multiples. A split is reduced, for
+ * one query row, from zero and page by page, to a part: the maximum m of the scores, the sum of
+ * exp(score - m), and the sum of exp(score - m) * v. Parts are merged in order of the split. So the
+ * bits of a row depend on its own positions alone, not on which rows share a call.
+ *
+ *     score   one fused multiply-add a feature in order from zero, then * scale, then the softcap
+ *     page    c = exp(m_old - m_new); p = exp(score - m_new); sum = sum * c + lanes of p (position
+ *             j in lane j % 16, then the tree above); out = fma(p, v, ...) in order from out * c
+ *     merge   a = exp(m - m_new), b = exp(m_part - m_new); sum = sum * a + sum_part * b;
+ *             out = fma(out_part, b, out * a)
+ *     finish  y = out / sum
+ *
+ * Positions outside a row's [begin, end) are not read into its result, whatever they hold. */
+enum { ATTENTION_PAGE = 64, ATTENTION_SPLIT = 512, ATTENTION_ROWS = 64 };
+enum kernels_kv { KERNELS_KV_F32, KERNELS_KV_F16, KERNELS_KVS };
+
+/* A part or a merged state: max, sum, and from float 16 on the v_dim sums. */
+static inline size_t attention_part_floats(uint32_t v_dim) {
+    return 16 + (((size_t)v_dim + 15) & ~(size_t)15);
+}
+size_t attention_scratch(void); /* bytes of attention_job.scratch */
+
+struct attention_row {
+    const float *q;        /* [k_dim] */
+    float *part;           /* 64-byte aligned, attention_part_floats() */
+    uint32_t begin, end;   /* positions it sees, counted from the split's start; end may be past
+                              the split; begin >= end or outside it: the part is empty */
+};
+struct attention_job {
+    uint32_t k_dim, v_dim;
+    float scale, softcap;             /* softcap 0: none */
+    const void *const *block;         /* the KV head's block of each page of the split */
+    uint32_t pages;                   /* up to ATTENTION_SPLIT / ATTENTION_PAGE */
+    const struct attention_row *row;  /* that share the KV head: heads and tokens */
+    uint32_t rows;                    /* up to ATTENTION_ROWS */
+    void *scratch;                    /* this thread's, 64-byte aligned */
+};
+
+/* Rows to store in one block, at positions slot .. slot + rows - 1 of the page. */
+struct attention_store {
+    const float *k, *v;               /* of the KV head, first row */
+    size_t k_stride, v_stride;        /* floats from row to row */
+    uint32_t k_dim, v_dim, slot, rows;
+    void *block;
+};
+static inline size_t attention_block_bytes(uint32_t k_dim, uint32_t v_dim, enum kernels_kv kv) {
+    return ATTENTION_PAGE * ((size_t)k_dim + v_dim) * (kv == KERNELS_KV_F16 ? 2 : 4);
+}
 
 struct kernels {
     const char *name;
@@ -95,7 +146,12 @@ struct kernels {
     void (*rope_table)(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
     void (*rope)(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
                  uint32_t half, bool interleaved);
-    /* attention: see the section above */
+    /* Attention, see above; by element of the cache. */
+    void (*attention_store[KERNELS_KVS])(const struct attention_store *job);
+    void (*attention[KERNELS_KVS])(const struct attention_job *job);
+    void (*attention_clear)(float *state, uint32_t v_dim); /* the empty part */
+    void (*attention_merge)(float *state, const float *part, uint32_t v_dim);
+    void (*attention_finish)(const float *state, float *y, uint32_t v_dim);
 };
 
 /* The overlay for an ISA the machine has; constant after the first call, thread safe. */

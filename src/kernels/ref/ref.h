@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ref.h: the definition of every op in plain scalar C: FP32 in and out, double inside. One file an
+ * op, its formula in the header comment. (embed is quant's decode times a factor and gather_rows a
+ * copy: they need no kernel.) */
+#ifndef KERNELS_REF_REF_H
+#define KERNELS_REF_REF_H
+
+#include "kernels/kernels.h"
+
+void add_ref(const float *a, const float *b, float *y, size_t n);
+void scale_ref(const float *x, float s, float *y, size_t n);
+void softcap_ref(const float *x, float cap, float *y, size_t n);
+void glu_silu_ref(const float *gate, const float *up, float *y, size_t n);
+void glu_gelu_tanh_ref(const float *gate, const float *up, float *y, size_t n);
+void glu_gelu_erf_ref(const float *gate, const float *up, float *y, size_t n);
+void glu_relu_ref(const float *gate, const float *up, float *y, size_t n);
+void norm_rms_ref(const float *x, const float *w, const float *b, float eps, float *y,
+                  uint32_t width);
+void norm_layer_ref(const float *x, const float *w, const float *b, float eps, float *y,
+                    uint32_t width);
+void rope_table_ref(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
+void rope_ref(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
+              uint32_t half, bool interleaved);
+void attention_store_f32_ref(const struct attention_store *job);
+void attention_store_f16_ref(const struct attention_store *job);
+void attention_f32_ref(const struct attention_job *job);
+void attention_f16_ref(const struct attention_job *job);
+void attention_clear_ref(float *state, uint32_t v_dim);
+void attention_merge_ref(float *state, const float *part, uint32_t v_dim);
+void attention_finish_ref(const float *state, float *y, uint32_t v_dim);
+
+#endif
