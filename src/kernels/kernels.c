@@ -48,3 +48,6 @@ const struct kernels *kernels_table(enum cpu_isa isa) {
 }
 
 const struct kernels *kernels_ref(void) { return &kernels_table_ref; }
+
+/* The scores of every row in one page. */
+size_t attention_scratch(void) { return sizeof(float) * ATTENTION_ROWS * ATTENTION_PAGE; }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu.h: inside of the cpu device, which is also `ref` with another table of kernels.
+ *
+ *     cpu.c        open, memory, buffers, weights
+ *     plan.c       supports, prepare: all memory a step needs
+ *     run.c        one step: the nodes in order, the simple ones
+ *     linear.c     one job list for all weights of a linear node
+ *     attention.c  storing and attending over the paged cache
+ *
+ * Each node is cut into chunks for base/pool; a chunk's result does not depend on the cut. Work
+ * too small for a barrier runs on the calling thread. */
+#ifndef DEVICES_CPU_CPU_H
+#define DEVICES_CPU_CPU_H
+
+#include "base/arena.h"
+#include "base/pool.h"
+#include "devices/device.h"
+#include "kernels/kernels.h"
+
+struct cpu_device {
+    struct device base; /* first */
+    const struct kernels *kernels;
+    struct pool *pool;
+    uint32_t threads;
+};
+
+extern const struct device_type device_cpu, device_ref;
+
+_Static_assert((int)KV_F32 == KERNELS_KV_F32 && (int)KV_F16 == KERNELS_KV_F16 &&
+                   (int)PAGE_TOKENS == ATTENTION_PAGE,
+               "graph and kernels agree");
+
+struct device_buffer {
+    void *p;
+    size_t bytes;
+};
+
+/* Rows of one sequence that fall into one page. */
+struct cpu_span {
+    const struct step_seq *seq;
+    uint32_t row, rows; /* in the batch */
+    uint32_t pos;       /* of the first */
+};
+
+struct device_plan {
+    struct cpu_device *device;
+    const struct graph *graph;
+    struct arena arena;
+    enum kv_type kv_type;
+    struct device_buffer **kv; /* [groups] */
+    size_t *page_bytes;        /* [groups] */
+    uint32_t tokens, logits;
+    struct graph_plan layout;
+    /* F32 form of the vector in weight[0] and bias[i] of each node; NULL where there is none. */
+    struct cpu_vectors { const float *weight, *bias[NODE_OUTPUTS]; } *vectors; /* [nodes] */
+
+    char *memory; /* one block for what follows */
+    size_t memory_bytes;
+    char *values;          /* layout.bytes */
+    char *act;             /* quantized rows of the linear node that runs */
+    char *scratch;         /* of each thread */
+    size_t scratch_bytes;  /* of one */
+    float *parts;          /* attention: see attention.c */
+
+    struct cpu_span *span; /* [tokens] of the current step */
+    uint32_t spans;
+    struct cpu_span *tile; /* [tokens] of the current attention node */
+    const struct step *step;
+};
+
+static inline uint32_t cpu_value_rows(const struct device_plan *p, value_id v) {
+    return p->graph->value[v].rows == ROWS_TOKENS ? p->step->tokens : p->step->logits;
+}
+static inline float *cpu_value(const struct device_plan *p, value_id v) {
+    return (float *)(void *)(p->values + p->layout.offset[v]);
+}
+static inline void *cpu_scratch(const struct device_plan *p, uint32_t thread) {
+    return p->scratch + p->scratch_bytes * thread;
+}
+static inline size_t cpu_round64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+/* plan.c */
+bool cpu_supports(const struct device *device, const struct graph *graph, const struct node *node,
+                  char *reason, size_t size);
+ob_status cpu_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,
+                      uint32_t tokens, uint32_t logits, struct device_plan **out, ob_error *error);
+void cpu_release(struct device *device, struct device_plan **plan);
+
+/* run.c */
+ob_status cpu_run(struct device *device, struct device_plan *plan, const struct step *step,
+                  const float **logits, ob_error *error);
+
+/* linear.c */
+bool cpu_linear_takes_act(const struct kernels *kernels, const struct quant *quant);
+size_t cpu_linear_act_bytes(const struct device_plan *plan, const struct node *node);
+void cpu_linear(struct device_plan *plan, const struct node *node);
+
+/* attention.c: bytes a thread's scratch and the parts of a plan need for the widest node. */
+size_t cpu_attention_scratch(uint32_t v_dim);
+size_t cpu_attention_parts(const struct cpu_device *device, uint32_t v_dim);
+void cpu_attention(struct device_plan *plan, const struct node *node);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * linear.c: all weights of a linear node as one list of row chunks. The activations are quantized
+ * once for all weights that want them quantized. */
+#include "devices/cpu/cpu.h"
+
+enum {
+    ROW_STEP = 16,          /* kernels work on 16 rows at a time */
+    ROWS_MAX = 256,         /* of a chunk: small enough that threads end together */
+    CHUNKS_A_THREAD = 8,
+    ACT_INLINE = 8192,      /* elements quantized without waking the pool */
+};
+
+bool cpu_linear_takes_act(const struct kernels *kernels, const struct quant *quant) {
+    return kernels->act_quantize && kernels_linear_takes_act(quant);
+}
+
+static bool wants_act(const struct device_plan *p, const struct node *n) {
+    for (uint32_t i = 0; i < n->outputs; i++)
+        if (cpu_linear_takes_act(p->device->kernels, n->weight[i]->quant)) return true;
+    return false;
+}
+
+size_t cpu_linear_act_bytes(const struct device_plan *p, const struct node *n) {
+    const struct value *x = &p->graph->value[n->in[0]];
+    size_t rows = x->rows == ROWS_TOKENS ? p->tokens : p->logits;
+    return wants_act(p, n) ? rows * act_row_bytes(x->cols) : 0;
+}
+
+struct linear {
+    struct device_plan *plan;
+    const struct node *node;
+    const float *x;
+    uint32_t rows, cols; /* of x */
+    uint32_t chunk_rows;
+};
+
+/* ---- quantize ---- */
+
+static void quantize_row(void *arg, uint32_t row, uint32_t thread) {
+    (void)thread;
+    const struct linear *l = arg;
+    char *act = l->plan->act + act_row_bytes(l->cols) * row;
+    l->plan->device->kernels->act_quantize(l->x + (size_t)row * l->cols, l->cols, act);
+}
+
+static void quantize(struct linear *l) {
+    if ((size_t)l->rows * l->cols <= ACT_INLINE)
+        for (uint32_t row = 0; row < l->rows; row++) quantize_row(l, row, 0);
+    else
+        pool_run(l->plan->device->pool, l->rows, quantize_row, l);
+}
+
+/* ---- multiply ---- */
+
+static uint32_t chunks_of(const struct linear *l, uint32_t output) {
+    return (l->node->weight[output]->rows + l->chunk_rows - 1) / l->chunk_rows;
+}
+
+static void multiply(void *arg, uint32_t chunk, uint32_t thread) {
+    const struct linear *l = arg;
+    const struct device_plan *p = l->plan;
+    uint32_t i = 0;
+    for (; chunk >= chunks_of(l, i); i++) chunk -= chunks_of(l, i);
+    const struct weight *w = l->node->weight[i];
+    bool act = cpu_linear_takes_act(p->device->kernels, w->quant);
+    struct linear_job job = {
+        .w = w->bound ? w->bound : w->data,
+        .row_bytes = w->row_bytes,
+        .cols = l->cols,
+        .tokens = l->rows,
+        .x = act ? (const void *)p->act : l->x,
+        .bias = p->vectors[l->node - p->graph->node].bias[i],
+        .y = cpu_value(p, l->node->out[i]),
+        .y_stride = w->rows,
+        .scratch = cpu_scratch(p, thread),
+    };
+    uint32_t row0 = chunk * l->chunk_rows, row1 = row0 + l->chunk_rows;
+    p->device->kernels->linear[quant_index_of(w->quant)](&job, row0,
+                                                         row1 < w->rows ? row1 : w->rows);
+}
+
+void cpu_linear(struct device_plan *p, const struct node *n) {
+    struct linear l = {.plan = p,
+                       .node = n,
+                       .x = cpu_value(p, n->in[0]),
+                       .rows = cpu_value_rows(p, n->in[0]),
+                       .cols = p->graph->value[n->in[0]].cols};
+    if (l.rows == 0) return;
+    if (wants_act(p, n)) quantize(&l);
+
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < n->outputs; i++) total += n->weight[i]->rows;
+    uint64_t rows = total / ((uint64_t)p->device->threads * CHUNKS_A_THREAD);
+    rows = (rows + ROW_STEP - 1) / ROW_STEP * ROW_STEP;
+    l.chunk_rows = rows < ROW_STEP ? ROW_STEP : rows > ROWS_MAX ? ROWS_MAX : (uint32_t)rows;
+    uint32_t chunks = 0;
+    for (uint32_t i = 0; i < n->outputs; i++) chunks += chunks_of(&l, i);
+    pool_run(p->device->pool, chunks, multiply, &l);
+}

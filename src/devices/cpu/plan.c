@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan.c: what the device can run, and a plan: one reserved block for the values, quantized rows,
+ * each thread's scratch and the attention parts, committed as it is first touched. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "devices/cpu/cpu.h"
+
+/* ---- supports ---- */
+
+static bool no(char *reason, size_t size, const char *format, const char *what) {
+    snprintf(reason, size, format, what);
+    return false;
+}
+
+bool cpu_supports(const struct device *device, const struct graph *graph, const struct node *node,
+                  char *reason, size_t size) {
+    (void)graph;
+    const struct cpu_device *d = (const void *)device;
+    if (node->op == OP_linear)
+        for (uint32_t i = 0; i < node->outputs; i++) {
+            const struct quant *quant = node->weight[i]->quant;
+            if (!d->kernels->linear[quant_index_of(quant)])
+                return no(reason, size, "no linear kernel for %s weights", quant->name);
+        }
+    if (node->op == OP_attention && node->u.attention.heads % node->u.attention.kv_heads != 0)
+        return no(reason, size, "%s", "query heads are no multiple of KV heads");
+    return true;
+}
+
+/* ---- vectors: norm weights and biases as aligned floats ---- */
+
+static bool vector(struct arena *arena, const struct weight *w, const float **out) {
+    *out = NULL;
+    if (!w) return true;
+    if (strcmp(w->quant->name, "F32") == 0 && (uintptr_t)w->data % _Alignof(float) == 0) {
+        *out = w->data;
+        return true;
+    }
+    float *copy = arena_array(arena, w->cols, sizeof *copy);
+    if (!copy) return false;
+    w->quant->decode(w->data, copy, w->cols / w->quant->block);
+    *out = copy;
+    return true;
+}
+
+static bool make_vectors(struct device_plan *p) {
+    p->vectors = arena_array(&p->arena, p->graph->nodes, sizeof *p->vectors);
+    if (!p->vectors) return false;
+    for (uint32_t i = 0; i < p->graph->nodes; i++) {
+        const struct node *n = &p->graph->node[i];
+        if (n->op == OP_norm && !vector(&p->arena, n->weight[0], &p->vectors[i].weight))
+            return false;
+        for (uint32_t k = 0; k < NODE_OUTPUTS; k++)
+            if (!vector(&p->arena, n->bias[k], &p->vectors[i].bias[k])) return false;
+    }
+    return true;
+}
+
+/* ---- memory ---- */
+
+static size_t max(size_t a, size_t b) { return a > b ? a : b; }
+
+struct sizes { size_t act, scratch, parts; };
+
+static struct sizes measure(const struct device_plan *p) {
+    struct sizes s = {0};
+    for (uint32_t i = 0; i < p->graph->nodes; i++) {
+        const struct node *n = &p->graph->node[i];
+        if (n->op == OP_linear) {
+            s.act = max(s.act, cpu_linear_act_bytes(p, n));
+            s.scratch = max(s.scratch, kernels_linear_scratch(p->graph->value[n->in[0]].cols));
+        }
+        if (n->op == OP_attention) {
+            s.scratch = max(s.scratch, cpu_attention_scratch(n->u.attention.v_dim));
+            s.parts = max(s.parts, cpu_attention_parts(p->device, n->u.attention.v_dim));
+        }
+    }
+    return s;
+}
+
+static bool reserve(struct device_plan *p) {
+    struct sizes s = measure(p);
+    /* Threads do not share a page, nor neighbouring lines that a prefetcher would join. */
+    p->scratch_bytes = (s.scratch + 4095) & ~(size_t)4095;
+    size_t values = cpu_round64(p->layout.bytes), act = cpu_round64(s.act);
+    size_t scratch = p->scratch_bytes * p->device->threads;
+    p->memory_bytes = values + act + cpu_round64(s.parts) + scratch + 4096;
+    p->memory = os_reserve(p->memory_bytes);
+    if (!p->memory) return false;
+    p->scratch = p->memory;
+    p->values = p->scratch + scratch;
+    p->act = p->values + values;
+    p->parts = (float *)(void *)(p->act + act);
+    return true;
+}
+
+static bool fill(struct device_plan *p, const struct device_kv *kv) {
+    uint32_t groups = p->graph->groups;
+    p->kv = arena_array(&p->arena, groups, sizeof *p->kv);
+    p->page_bytes = arena_array(&p->arena, groups, sizeof *p->page_bytes);
+    p->span = arena_array(&p->arena, p->tokens, sizeof *p->span);
+    p->tile = arena_array(&p->arena, p->tokens, sizeof *p->tile);
+    p->layout = graph_plan_make(p->graph, &p->arena, p->tokens, p->logits);
+    if (!p->kv || !p->page_bytes || !p->span || !p->tile || !p->layout.offset) return false;
+    for (uint32_t g = 0; g < groups; g++) {
+        p->kv[g] = kv->group[g];
+        p->page_bytes[g] = kv->page_bytes[g];
+    }
+    p->kv_type = kv->type;
+    return make_vectors(p) && reserve(p);
+}
+
+ob_status cpu_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,
+                      uint32_t tokens, uint32_t logits, struct device_plan **out, ob_error *error) {
+    *out = NULL;
+    for (uint32_t i = 0; i < graph->nodes; i++) {
+        char reason[128];
+        if (!cpu_supports(device, graph, &graph->node[i], reason, sizeof reason))
+            return error_set(error, OB_ERR_UNSUPPORTED, "%s of layer %d: %s",
+                             op_name(graph->node[i].op), graph->node[i].layer, reason);
+    }
+    struct device_plan *p = malloc(sizeof *p);
+    if (!p) return error_memory(error, "a plan", sizeof *p);
+    *p = (struct device_plan){.device = (void *)device, .graph = graph, .tokens = tokens,
+                              .logits = logits};
+    *out = p;
+    if (fill(p, kv)) return OB_OK;
+    cpu_release(device, out);
+    return error_set(error, OB_ERR_MEMORY, "a plan for %u tokens does not fit", tokens);
+}
+
+void cpu_release(struct device *device, struct device_plan **plan) {
+    (void)device;
+    if (!*plan) return;
+    if ((*plan)->memory) os_unreserve((*plan)->memory, (*plan)->memory_bytes);
+    arena_free(&(*plan)->arena);
+    free(*plan);
+    *plan = NULL;
+}

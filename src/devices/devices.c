@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * devices.c: the list of devices, from devices.def. */
+#include <string.h>
+
+#include "devices/device.h"
+
+#define DEVICE(name) extern const struct device_type device_##name;
+#include "devices/devices.def"
+#undef DEVICE
+
+const struct device_type *const device_list[] = {
+#define DEVICE(name) &device_##name,
+#include "devices/devices.def"
+#undef DEVICE
+};
+const size_t device_count = sizeof device_list / sizeof device_list[0];
+
+const struct device_type *device_find(const char *name) {
+    for (size_t i = 0; i < device_count; i++)
+        if (strcmp(device_list[i]->name, name) == 0) return device_list[i];
+    return NULL;
+}
