@@ -65,6 +65,7 @@ static void multiply(void *arg, uint32_t chunk, uint32_t thread) {
     const struct weight *w = l->node->weight[i];
     bool act = cpu_linear_takes_act(p->device->kernels, w->quant);
     struct linear_job job = {
+        .quant = w->quant,
         .w = w->bound ? w->bound : w->data,
         .row_bytes = w->row_bytes,
         .cols = l->cols,
