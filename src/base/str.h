@@ -21,6 +21,12 @@ static inline struct str str_of(const char *s) { return (struct str){s, s ? strl
 static inline bool str_eq(struct str a, struct str b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
+/* Byte order, as memcmp. */
+static inline int str_order(struct str a, struct str b) {
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n ? memcmp(a.p, b.p, n) : 0;
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
 static inline bool str_is(struct str a, const char *b) { return str_eq(a, str_of(b)); }
 static inline bool str_starts(struct str a, const char *prefix) {
     size_t n = strlen(prefix);

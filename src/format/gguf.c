@@ -157,7 +157,7 @@ static ob_status open_others(struct gguf *gguf, const struct split *split, ob_er
 /* Equal names in file order. */
 static int by_name(const void *a, const void *b) {
     const struct gguf_tensor *x = *(struct gguf_tensor *const *)a, *y = *(struct gguf_tensor *const *)b;
-    int order = gguf_name_order(x->name, y->name);
+    int order = str_order(x->name, y->name);
     return order ? order : (x > y) - (x < y);
 }
 
@@ -281,7 +281,7 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf *gguf, struct str n
     size_t low = 0, high = gguf->tensors;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = gguf_name_order(name, gguf->by_name[middle]->name);
+        int order = str_order(name, gguf->by_name[middle]->name);
         if (order == 0) return gguf->by_name[middle];
         if (order < 0) high = middle;
         else low = middle + 1;

@@ -181,15 +181,11 @@ static ob_status read_value(struct reader *r, struct arena *arena, struct gguf_v
 
 /* ---- keys in order, for the search and to find duplicates ------------------------------------ */
 
-int gguf_name_order(struct str a, struct str b) {
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
-/* Equal keys in file order. */
+/* Tables of names are sorted arrays, not hash tables: a hostile file can make every name collide,
+ * but not make a sort slow. Equal keys stand in file order. */
 static int by_key(const void *a, const void *b) {
     const struct gguf_value *x = *(struct gguf_value *const *)a, *y = *(struct gguf_value *const *)b;
-    int order = gguf_name_order(x->key, y->key);
+    int order = str_order(x->key, y->key);
     return order ? order : (x > y) - (x < y);
 }
 
@@ -213,7 +209,7 @@ const struct gguf_value *gguf_part_find(const struct gguf_part *part, struct str
     size_t low = 0, high = part->values;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = gguf_name_order(key, part->by_key[middle]->key);
+        int order = str_order(key, part->by_key[middle]->key);
         if (order == 0) return part->by_key[middle];
         if (order < 0) high = middle;
         else low = middle + 1;

@@ -31,8 +31,4 @@ const struct gguf_value *gguf_part_find(const struct gguf_part *part, struct str
 /* Bytes of a value of a fixed-size type, 0 for strings and arrays. */
 size_t gguf_width(enum gguf_type type);
 
-/* Byte order of names, as memcmp. Tables of names are sorted arrays, not hash tables: a hostile file
- * can make every name collide, but not make a sort slow. */
-int gguf_name_order(struct str a, struct str b);
-
 #endif

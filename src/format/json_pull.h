@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * json_pull.h: a pull reader for large JSON (tokenizer.json, safetensors headers and indexes): no
- * tree, memory only for the current string. Strict RFC 8259, nesting at most JSON_DEPTH. The text
- * must outlive the reader. Not thread safe. */
+ * tree, memory only for the current string. Strict RFC 8259: UTF-8, no lone surrogates, nothing after
+ * the value; nesting at most JSON_DEPTH. Keys may repeat, the caller looks. The text must outlive the
+ * reader. Not thread safe. */
 #ifndef FORMAT_JSON_PULL_H
 #define FORMAT_JSON_PULL_H
 
@@ -41,9 +42,10 @@ struct json_pull {
 
 void json_open(struct json_pull *j, const char *text, size_t n);
 enum json_kind json_next(struct json_pull *j);
-/* Skips the value that comes next (after a JSON_KEY, or the next element). */
+/* Skips the value that comes next: after a JSON_KEY, or an element, or a key with its value. false:
+ * malformed, or nothing was left to skip (kind is the end that came instead). */
 bool json_skip(struct json_pull *j);
-/* The current JSON_NUMBER as a double / as an exact integer (false if it is none or out of range). */
+/* The current JSON_NUMBER as a double (infinite if too large) / as an exact integer (false if it is none or out of range). */
 double json_number(const struct json_pull *j);
 bool json_u64(const struct json_pull *j, uint64_t *out);
 bool json_i64(const struct json_pull *j, int64_t *out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * source.c: one view of a model on disk, over a GGUF set or a Hugging Face directory. */
+ * source.c: one view of a model on disk, over a GGUF set or a Hugging Face directory. The tensor list
+ * runs parallel to the underlying reader's, so that its search serves here too. */
 #include "format/source.h"
 
 #include <stdio.h>
@@ -9,56 +10,97 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/os.h"
+#include "format/hf_config.h"
+#include "format/safetensors.h"
 
-enum { KEY_MAX = 256 };
+enum { KEY_MAX = 256, FILE_MAX = 1 << 28 };
 
 struct source {
     enum source_kind kind;
     struct arena arena;
     char *path;
-    struct gguf *gguf;
+    struct gguf *gguf;         /* SOURCE_GGUF */
+    struct hf_config *config;  /* SOURCE_HF */
+    struct safetensors *weights;
     struct str architecture, class_name;
     struct source_tensor *tensor;
     size_t tensors;
 };
 
+static ob_status new_tensors(struct source *source, size_t n, ob_error *error) {
+    source->tensors = n;
+    source->tensor = arena_array(&source->arena, n, sizeof *source->tensor);
+    return source->tensor ? OB_OK : error_memory(error, "tensors", n * sizeof *source->tensor);
+}
+
 static ob_status open_gguf(struct source *source, ob_error *error) {
+    const char *key = "general.architecture";
     ob_status status = gguf_open(source->path, &source->gguf, error);
     if (status != OB_OK) return status;
-    const char *key = "general.architecture";
     if (!gguf_str(gguf_find(source->gguf, key), 0, &source->architecture) ||
         source->architecture.n == 0) {
         status = error_set(error, OB_ERR_FORMAT, "the file does not name an architecture");
         error_at(error, source->path, key, OB_NO_OFFSET);
         return status;
     }
-    source->tensors = gguf_tensor_count(source->gguf);
-    source->tensor = arena_array(&source->arena, source->tensors, sizeof *source->tensor);
-    if (!source->tensor)
-        return error_memory(error, "tensors", source->tensors * sizeof *source->tensor);
-    for (size_t i = 0; i < source->tensors; i++) {
+    status = new_tensors(source, gguf_tensor_count(source->gguf), error);
+    for (size_t i = 0; i < source->tensors && status == OB_OK; i++) {
         const struct gguf_tensor *t = gguf_tensor_at(source->gguf, i);
         source->tensor[i] = (struct source_tensor){
-            .name = t->name, .quant = t->quant, .ndim = t->ndim, .data = t->data, .bytes = t->bytes};
+            .name = t->name, .type = str_of(t->quant->name), .quant = t->quant, .ndim = t->ndim,
+            .data = t->data, .bytes = t->bytes};
         memcpy(source->tensor[i].dim, t->dim, sizeof t->dim);
     }
+    return status;
+}
+
+static ob_status open_config(struct source *source, ob_error *error) {
+    char *text;
+    size_t n;
+    ob_status status = source_file(source, "config.json", &text, &n, error);
+    if (status == OB_ERR_NOT_FOUND) {
+        error_set(error, status, "the directory has no config.json");
+        error_at(error, source->path, NULL, OB_NO_OFFSET);
+    }
+    if (status != OB_OK) return status;
+    char *path = arena_printf(&source->arena, "%s/config.json", source->path);
+    status = path ? hf_config_open(text, n, path, &source->config, error)
+                  : error_memory(error, "a path", strlen(source->path));
+    free(text);
+    if (status != OB_OK) return status;
+    if (!hf_config_str(source->config, "model_type", 0, &source->architecture) ||
+        source->architecture.n == 0) {
+        status = error_set(error, OB_ERR_FORMAT, "the file does not name a model type");
+        error_at(error, path, "model_type", OB_NO_OFFSET);
+        return status;
+    }
+    hf_config_str(source->config, "architectures", 0, &source->class_name);
     return OB_OK;
+}
+
+static ob_status open_directory(struct source *source, ob_error *error) {
+    ob_status status = open_config(source, error);
+    if (status == OB_OK) status = safetensors_open(source->path, &source->weights, error);
+    if (status == OB_OK)
+        status = new_tensors(source, safetensors_tensor_count(source->weights), error);
+    for (size_t i = 0; i < source->tensors && status == OB_OK; i++) {
+        const struct safetensors_tensor *t = safetensors_tensor_at(source->weights, i);
+        source->tensor[i] = (struct source_tensor){.name = t->name, .type = t->dtype,
+                                                   .quant = t->quant, .ndim = t->ndim,
+                                                   .data = t->data, .bytes = t->bytes};
+        memcpy(source->tensor[i].dim, t->dim, sizeof t->dim);
+    }
+    return status;
 }
 
 ob_status source_open(const char *path, struct source **out, ob_error *error) {
     struct source *source = *out = calloc(1, sizeof *source);
     if (!source) return error_memory(error, "a model", sizeof *source);
     source->path = arena_copy(&source->arena, path, strlen(path));
-    ob_status status;
-    if (!source->path) {
-        status = error_memory(error, "a path", strlen(path));
-    } else if (os_is_dir(path)) {
-        status = error_set(error, OB_ERR_UNSUPPORTED, "is a directory");
-        error_at(error, path, NULL, OB_NO_OFFSET);
-    } else {
-        source->kind = SOURCE_GGUF;
-        status = open_gguf(source, error);
-    }
+    source->kind = os_is_dir(path) ? SOURCE_HF : SOURCE_GGUF;
+    ob_status status = !source->path              ? error_memory(error, "a path", strlen(path))
+                       : source->kind == SOURCE_HF ? open_directory(source, error)
+                                                   : open_gguf(source, error);
     if (status != OB_OK) source_close(out);
     return status;
 }
@@ -66,6 +108,8 @@ ob_status source_open(const char *path, struct source **out, ob_error *error) {
 void source_close(struct source **source) {
     if (!*source) return;
     gguf_close(&(*source)->gguf);
+    safetensors_close(&(*source)->weights);
+    hf_config_close(&(*source)->config);
     arena_free(&(*source)->arena);
     free(*source);
     *source = NULL;
@@ -76,22 +120,49 @@ const char *source_path(const struct source *source) { return source->path; }
 const struct gguf *source_gguf(const struct source *source) { return source->gguf; }
 struct str source_architecture(const struct source *source) { return source->architecture; }
 struct str source_class(const struct source *source) { return source->class_name; }
-uint64_t source_bytes(const struct source *source) { return gguf_file_bytes(source->gguf); }
+
+uint64_t source_bytes(const struct source *source) {
+    return source->gguf ? gguf_file_bytes(source->gguf) : safetensors_file_bytes(source->weights);
+}
+
+ob_status source_file(const struct source *source, const char *name, char **text, size_t *n,
+                      ob_error *error) {
+    *text = NULL;
+    *n = 0;
+    if (source->kind != SOURCE_HF) {
+        error_set(error, OB_ERR_NOT_FOUND, "a GGUF file has no other files");
+        error_at(error, source->path, name, OB_NO_OFFSET);
+        return OB_ERR_NOT_FOUND;
+    }
+    size_t size = strlen(source->path) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (!path) return error_memory(error, "a path", size);
+    snprintf(path, size, "%s/%s", source->path, name);
+    ob_status status = os_read_file(path, FILE_MAX, text, n, error);
+    free(path);
+    return status;
+}
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 size_t source_tensor_count(const struct source *source) { return source->tensors; }
+
 const struct source_tensor *source_tensor_at(const struct source *source, size_t i) {
     return &source->tensor[i];
 }
+
 const struct source_tensor *source_tensor_find(const struct source *source, struct str name) {
-    const struct gguf_tensor *t = gguf_tensor_find(source->gguf, name);
-    return t ? &source->tensor[t - gguf_tensor_at(source->gguf, 0)] : NULL;
+    if (source->gguf) {
+        const struct gguf_tensor *t = gguf_tensor_find(source->gguf, name);
+        return t ? &source->tensor[t - gguf_tensor_at(source->gguf, 0)] : NULL;
+    }
+    const struct safetensors_tensor *t = safetensors_tensor_find(source->weights, name);
+    return t ? &source->tensor[t - safetensors_tensor_at(source->weights, 0)] : NULL;
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-/* The value of `key`, where "{arch}" stands for the architecture; NULL if absent. */
+/* The GGUF value of `key`, where "{arch}" stands for the architecture; NULL if absent. */
 static const struct gguf_value *lookup(const struct source *source, const char *key) {
     const char *mark = strstr(key, "{arch}");
     if (!mark) return gguf_find(source->gguf, key);
@@ -101,22 +172,28 @@ static const struct gguf_value *lookup(const struct source *source, const char *
     return n < KEY_MAX ? gguf_find(source->gguf, full) : NULL;
 }
 
-bool source_has(const struct source *source, const char *key) {
-    return lookup(source, key) != NULL;
+bool source_has(const struct source *s, const char *key) {
+    return s->config ? hf_config_has(s->config, key) : lookup(s, key) != NULL;
 }
-uint64_t source_count(const struct source *source, const char *key) {
-    const struct gguf_value *v = lookup(source, key);
+
+uint64_t source_count(const struct source *s, const char *key) {
+    if (s->config) return hf_config_count(s->config, key);
+    const struct gguf_value *v = lookup(s, key);
     return v ? v->n : 0;
 }
-bool source_u64(const struct source *source, const char *key, uint64_t i, uint64_t *out) {
-    return gguf_u64(lookup(source, key), i, out);
+
+bool source_u64(const struct source *s, const char *key, uint64_t i, uint64_t *out) {
+    return s->config ? hf_config_u64(s->config, key, i, out) : gguf_u64(lookup(s, key), i, out);
 }
-bool source_f64(const struct source *source, const char *key, uint64_t i, double *out) {
-    return gguf_f64(lookup(source, key), i, out);
+
+bool source_f64(const struct source *s, const char *key, uint64_t i, double *out) {
+    return s->config ? hf_config_f64(s->config, key, i, out) : gguf_f64(lookup(s, key), i, out);
 }
-bool source_bool(const struct source *source, const char *key, uint64_t i, bool *out) {
-    return gguf_bool(lookup(source, key), i, out);
+
+bool source_bool(const struct source *s, const char *key, uint64_t i, bool *out) {
+    return s->config ? hf_config_bool(s->config, key, i, out) : gguf_bool(lookup(s, key), i, out);
 }
-bool source_str(const struct source *source, const char *key, uint64_t i, struct str *out) {
-    return gguf_str(lookup(source, key), i, out);
+
+bool source_str(const struct source *s, const char *key, uint64_t i, struct str *out) {
+    return s->config ? hf_config_str(s->config, key, i, out) : gguf_str(lookup(s, key), i, out);
 }

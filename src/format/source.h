@@ -16,8 +16,10 @@ struct source;
 
 struct source_tensor {
     struct str name;
-    const struct quant *quant;
-    uint32_t ndim;
+    struct str type;    /* as the file spells it */
+    const struct quant *quant; /* NULL for safetensors' types that are no weight format of ours: who
+                                * needs the tensor refuses it by name and `type` */
+    uint32_t ndim;      /* 1-4 */
     uint64_t dim[4];    /* dim[0] is the row length (the last of safetensors' shape); unused are 1 */
     const void *data;   /* mapped; rows contiguous, any alignment */
     size_t bytes;
@@ -36,13 +38,18 @@ struct str source_architecture(const struct source *source);
 /* First entry of config.json's "architectures"; "" for GGUF. */
 struct str source_class(const struct source *source);
 uint64_t source_bytes(const struct source *source);
+/* A whole file beside config.json ("generation_config.json"), terminated, malloc'd.
+ * OB_ERR_NOT_FOUND when there is none, always for GGUF; error may be NULL to ask quietly. */
+ob_status source_file(const struct source *source, const char *name, char **text, size_t *n,
+                      ob_error *error);
 
 size_t source_tensor_count(const struct source *source);
 const struct source_tensor *source_tensor_at(const struct source *source, size_t i);
 const struct source_tensor *source_tensor_find(const struct source *source, struct str name);
 
 /* Metadata. `key` is a GGUF key, where "{arch}" stands for the architecture, or a path in
- * config.json ("rope_parameters.full_attention.rope_theta"). A scalar has n = 1; element i of an
+ * config.json ("rope_parameters.full_attention.rope_theta"), looked for at the top and then under
+ * "text_config". A scalar has n = 1; element i of an
  * array (HF: JSON array) may be asked for. false: absent, null or of another kind. */
 bool source_has(const struct source *source, const char *key);
 uint64_t source_count(const struct source *source, const char *key); /* elements; 0 if absent */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hf_config.h: config.json of a Hugging Face directory, asked by dotted path
+ * ("rope_parameters.full_attention.rope_theta"). A path is looked for at the top and, if absent or
+ * null there, under "text_config", where models that also see or hear keep their language part.
+ * Immutable after open, so thread safe. */
+#ifndef FORMAT_HF_CONFIG_H
+#define FORMAT_HF_CONFIG_H
+
+#include "base/str.h"
+#include "onebit.h"
+
+struct hf_config;
+
+/* `path` is for errors only. */
+ob_status hf_config_open(const char *text, size_t n, const char *path, struct hf_config **out,
+                         ob_error *error);
+void hf_config_close(struct hf_config **config);
+
+/* A scalar is element 0 of 1; null counts as absent. The conversions give false when the element is
+ * absent or of another kind: whole numbers may be written as 8.0, infinities as Python does. */
+bool hf_config_has(const struct hf_config *config, const char *path);
+uint64_t hf_config_count(const struct hf_config *config, const char *path);
+bool hf_config_u64(const struct hf_config *config, const char *path, uint64_t i, uint64_t *out);
+bool hf_config_f64(const struct hf_config *config, const char *path, uint64_t i, double *out);
+bool hf_config_bool(const struct hf_config *config, const char *path, uint64_t i, bool *out);
+bool hf_config_str(const struct hf_config *config, const char *path, uint64_t i, struct str *out);
+
+#endif
