@@ -27,8 +27,8 @@ FORMATS = {
     "Q5_K": [0, 2], "Q6_K": [208], "Q8_0": [0], "Q8_K": [], "TQ1_0": [52], "TQ2_0": [64],
 }
 ENCODED = ["F32", "F16", "BF16", "Q8_0"]
-SPECIAL_HALF = [0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7c01, 0x7e00,
-                0xffff]
+SPECIAL_HALF = [0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7c01,
+                0x7e00, 0xffff]
 SPECIAL_FLOAT = [0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000, 0x7f7fffff, 0xff7fffff,
                  0x7f800000, 0xff800000, 0x7f800001, 0xffc00000, 0x7fffffff, 0x33000000, 0x33000001,
                  0x33800000, 0x387fc000, 0x387fe000, 0x387fffff, 0x38800000, 0x38801000, 0x38803000,
@@ -60,11 +60,13 @@ def raw_blocks(name, rng, count):
     for at in FORMATS[name]:
         sane[:, at:at + 2] = rng.uniform(-0.05, 0.05, (count, 1)).astype(np.float16).view(np.uint8)
     noise = rng.integers(0, 256, (count, nbytes), dtype=np.uint8)
-    special = rng.integers(0, 256, (len(SPECIAL_HALF) * len(FORMATS[name]), nbytes), dtype=np.uint8)
+    n_half = len(SPECIAL_HALF)
+    special = rng.integers(0, 256, (n_half * len(FORMATS[name]), nbytes), dtype=np.uint8)
     for i, at in enumerate(FORMATS[name]):
         for j, half in enumerate(SPECIAL_HALF):
-            special[i * len(SPECIAL_HALF) + j, at:at + 2] = [half & 255, half >> 8]
-    same = np.repeat(np.array([[0], [1], [0x7f], [0x80], [0xfe], [0xff]], dtype=np.uint8), nbytes, 1)
+            special[i * n_half + j, at:at + 2] = [half & 255, half >> 8]
+    column = np.array([[0], [1], [0x7f], [0x80], [0xfe], [0xff]], dtype=np.uint8)
+    same = np.repeat(column, nbytes, 1)
     return np.concatenate([sane, noise, special, same])
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * grids.h: the tables of the IQ1, IQ2 and IQ3 formats and the steps from a table row to codes. On the
- * CPU there is one copy, in grids.c; a GPU module has its own. */
+ * grids.h: the tables of the IQ1, IQ2 and IQ3 formats and the steps from a table row to codes. On
+ * the CPU there is one copy, in grids.c; a GPU module has its own. */
 #ifndef QUANT_GRIDS_H
 #define QUANT_GRIDS_H
 
@@ -19,7 +19,7 @@ extern const uint8_t iq3_s_grid[512][4];   /* magnitudes 1, 3, ... 15 */
 extern const uint8_t iq3_xxs_grid[256][4]; /* magnitudes 4, 12, ... 52, 62 */
 #endif
 
-/* Eight signs stored as seven bits (higher ones are ignored): the eighth makes their number even. */
+/* Eight signs stored as seven bits (higher ones are ignored): the eighth makes them even. */
 QUANT_FN uint32_t grid_signs7(uint32_t bits) {
     uint32_t parity = bits & 127;
     parity ^= parity >> 4;

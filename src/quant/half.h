@@ -35,21 +35,20 @@ QUANT_FN float half_float(uint32_t u) {
 /*   float16   s eeeee mmmmmmmmmm                  bias 15
  *   float     s eeeeeeee mmmmmmmmmmmmmmmmmmmmmmm  bias 127 */
 QUANT_FN float half_f16_to_f32(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
-    uint32_t a = h & 0x7fff;
-    uint32_t small = half_bits((float)(int32_t)a * 0x1p-24f); /* denormal: mantissa times 2^-24 */
-    uint32_t u = (a << 13) + (112u << 23);
-    u = a >= 0x7c00 ? u + (112u << 23) : u; /* inf and NaN keep the top exponent ... */
-    u = a > 0x7c00 ? u | 0x400000 : u;      /* ... and NaN becomes quiet */
-    u = a < 0x400 ? small : u;
-    return half_float(sign | u);
+    int32_t a = h & 0x7fff; /* signed: SSE2 has no unsigned comparison */
+    uint32_t sign = (uint32_t)(h ^ a) << 16;
+    uint32_t small = half_bits((float)a * 0x1p-24f); /* denormal: mantissa times 2^-24 */
+    uint32_t top = a > 0x7bff ? 112u << 23 : 0;      /* inf and NaN keep the top exponent ... */
+    uint32_t quiet = a > 0x7c00 ? 0x400000 : 0;      /* ... and NaN becomes quiet */
+    uint32_t u = (((uint32_t)a << 13) + (112u << 23) + top) | quiet;
+    return half_float(sign | (a < 0x400 ? small : u));
 }
 
 QUANT_FN uint16_t half_f32_to_f16(float f) {
     uint32_t u = half_bits(f);
     uint32_t sign = u >> 16 & 0x8000;
     uint32_t a = u & 0x7fffffff;
-    /* Below 2^-14 the unit is 2^-24, which is the unit of floats in [0.5, 1): the addition rounds. */
+    /* Below 2^-14 the unit is 2^-24, as it is for floats in [0.5, 1): the addition rounds. */
     uint32_t small = half_bits(half_float(a < 0x38800000 ? a : 0) + 0.5f) - 0x3f000000;
     uint32_t h = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
     h = a < 0x38800000 ? small : h;

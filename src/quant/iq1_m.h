@@ -6,8 +6,8 @@
  *        | qs: 32 | qh: 16 | scales: 4 x 16  |
  *        |        |        | bits            |
  *
- *   Row l = 0..31 of 8 values: nibble l % 2 of qh[l / 2] has three high bits of the row number and, as
- *   bit 3, the sign of the shift
+ *   Row l = 0..31 of 8 values: nibble l % 2 of qh[l / 2] has three high bits of the row number
+ *   and, as bit 3, the sign of the shift
  *   scales[j], j = 0..3:  | 15-12 nibble j of d | 11-9 | 8-6 | 5-3 | 2-0 scale of sub-block 4 j |
  *   d: float16 of the four nibbles, j = 0 lowest
  *   weight = (d * (2 scale + 1) / 8) * (8 value +- 1);  code = 8 value +- 1 + 128 */
@@ -25,8 +25,8 @@ struct iq1_m_block {
 };
 
 QUANT_FN float iq1_m_d(const uint8_t *scales) {
-    uint32_t h = scales[1] >> 4 | (scales[3] & 0xf0u) | (scales[5] & 0xf0u) << 4 |
-                 (scales[7] & 0xf0u) << 8;
+    uint32_t h =
+        scales[1] >> 4 | (scales[3] & 0xf0u) | (scales[5] & 0xf0u) << 4 | (scales[7] & 0xf0u) << 8;
     return half_f16_to_f32((uint16_t)h);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iq1_s.h: IQ1_S, 256 weights in 50 bytes: 8 sub-blocks of 32, rows of ternary values, shifted by 1/8.
+ * iq1_s.h: IQ1_S, 256 weights in 50 bytes: 8 sub-blocks of 32, ternary values shifted by 1/8.
  *
  *   byte 0    2        34             50
  *        | d  | qs: 32 | qh: 8 x 16   |      d: float16
  *             |        | bits         |
  *
- *   Sub-block s, row k = 0..3 of 8 values in -1, 0, 1: row qs[4 s + k] + 256 * (bits 3 k ... 3 k + 2
- *   of qh[s]) of iq1_s_grid;  qh[s]: bits 14-12 the scale, bit 15 the sign of the shift
+ *   Sub-block s, row k = 0..3 of 8 values in -1, 0, 1: row qs[4 s + k] + 256 * (bits 3 k up to
+ *   3 k + 2 of qh[s]) of iq1_s_grid;  qh[s]: bits 14-12 the scale, bit 15 the sign of the shift
  *   weight = (d * (2 scale + 1)) * (value +- 1/8)
  *          = (d * (2 scale + 1) / 8) * (8 value +- 1);  code = 8 value +- 1 + 128 */
 #ifndef QUANT_IQ1_S_H

@@ -5,7 +5,7 @@
  *   byte 0    2                 66          74
  *        | d  | qs: 32 x 16 bit | scales: 8 |      d: float16
  *
- *   qs[l]: bits 8-0 a row of 8 magnitudes (iq2_xs_grid), bits 15-9 its signs; weights 8 l ... 8 l + 7
+ *   qs[l] for weights 8 l ... 8 l + 7: bits 8-0 a row of iq2_xs_grid, bits 15-9 its signs
  *   scale of sub-block s: nibble s % 2 of scales[s / 2]
  *   weight = (d * (0.5 + scale) * 0.25) * +-magnitude;  code = +-magnitude + 128 */
 #ifndef QUANT_IQ2_XS_H

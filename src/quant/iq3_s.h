@@ -5,7 +5,7 @@
  *   byte 0    2           66      74          106         110
  *        | d  | qs: 8 x 8 | qh: 8 | signs: 32 | scales: 4 |      d: float16
  *
- *   Sub-block s, row j = 0..7 of 4 magnitudes: row qs[8 s + j] + 256 * (bit j of qh[s]) of iq3_s_grid
+ *   Sub-block s, j = 0..7, 4 magnitudes: row qs[8 s + j] + 256 * (bit j of qh[s]) of iq3_s_grid
  *   sign of weight 8 l + i: bit i of signs[l];  scale: nibble s % 2 of scales[s / 2]
  *   weight = (d * (1 + 2 scale)) * +-magnitude;  code = +-magnitude + 128 */
 #ifndef QUANT_IQ3_S_H

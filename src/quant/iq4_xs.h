@@ -3,11 +3,12 @@
  * iq4_xs.h: IQ4_XS, 256 weights in 136 bytes: IQ4_NL's values; 8 sub-blocks of 32, 6-bit scales.
  *
  *   byte 0    2          4           8                             136
- *        | d  | scales_h | scales_l: | qs: 8 sub-blocks of 16      |    d: float16, scales_h: 16 bits
- *                        | 4 bytes   |
+ *        | d  | scales_h | scales_l: | qs: 8 sub-blocks of 16      |  d: float16, scales_h: 16
+ *                        | 4 bytes   |                             |  bits
  *
  *   scale of sub-block s, around 32: low four bits nibble s % 2 of scales_l[s / 2], high two bits
- *   2 s and 2 s + 1 of scales_h.  weight = (d * (scale - 32)) * value[index];  code = value + 128 */
+ *   2 s and 2 s + 1 of scales_h
+ *   weight = (d * (scale - 32)) * value[index];  code = value + 128 */
 #ifndef QUANT_IQ4_XS_H
 #define QUANT_IQ4_XS_H
 

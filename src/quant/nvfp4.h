@@ -20,7 +20,7 @@ struct nvfp4_block {
     uint8_t qs[32];
 };
 
-/* Half of an E4M3 (bias 7). Its sign bit is ignored; 0x7f, the NaN, counts as 0, but 0xff as 480. */
+/* Half of an E4M3 (bias 7). The sign bit is ignored; 0x7f, the NaN, is 0, but 0xff is 480. */
 QUANT_FN float nvfp4_scale(uint32_t d) {
     uint32_t e = d >> 3 & 15, m = d & 7;
     float small = (float)(int32_t)m * 0x1p-10f;

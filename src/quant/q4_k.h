@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * q4_k.h: Q4_K, 256 weights in 144 bytes: 4-bit codes; 8 sub-blocks of 32 with a 6-bit scale and min.
+ * q4_k.h: Q4_K, 256 weights in 144 bytes: 4-bit codes; 8 sub-blocks of 32, 6-bit scale and min.
  *
  *   byte 0    2      4            16                                144
  *        | d  | dmin | scales: 12 | qs: 4 groups of 32 bytes        |   d, dmin: float16

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * q5_k.h: Q5_K, 256 weights in 176 bytes: 5-bit codes; 8 sub-blocks of 32 with a 6-bit scale and min.
+ * q5_k.h: Q5_K, 256 weights in 176 bytes: 5-bit codes; 8 sub-blocks of 32, 6-bit scale and min.
  *
  *   byte 0    2      4            16       48                       176
  *        | d  | dmin | scales: 12 | qh: 32 | qs: 4 groups of 32     |   d, dmin: float16

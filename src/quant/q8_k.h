@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * q8_k.h: Q8_K, 256 weights in 292 bytes, one float scale. Meant for activations; files may hold it.
+ * q8_k.h: Q8_K, 256 weights in 292 bytes, one float scale. For activations; files may hold it.
  *
  *   byte 0    4               260              292
  *        | d  | qs: 256 int8  | sums: 16 int16 |      d: float (not float16)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * quant.c: the list of formats and the ways to find one; row sizes; half conversions as functions. */
+ * quant.c: the list of formats, ways to find one, row sizes, half conversions as functions. */
 #include "quant/quant.h"
 
 #include <assert.h>

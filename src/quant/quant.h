@@ -54,7 +54,7 @@ enum quant_index quant_index_of(const struct quant *quant);
 size_t quant_row_bytes(const struct quant *quant, uint64_t cols);
 
 /* ---- half precision; inline in half.h ----
- * Every NaN stays a NaN (made quiet, payload kept, as F16C and NEON do), denormals are kept whatever
+ * Every NaN stays a NaN (float16's made quiet, as F16C and NEON do), denormals are kept whatever
  * the processor's denormal mode. */
 float quant_f16_to_f32(uint16_t h);
 uint16_t quant_f32_to_f16(float f); /* round to nearest even */

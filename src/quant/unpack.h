@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unpack.h: what the block headers share. Blocks are structs of bytes alone (alignment 1, no padding),
- * read little endian through load16 and load32, so a block may lie anywhere in a mapped file.
+ * unpack.h: what the block headers share. Blocks are structs of bytes alone (alignment 1, no
+ * padding), read little endian byte by byte, so a block may lie anywhere in a mapped file.
  *
  * Every integer format's header has the same shape:
  *     struct <fmt>_block                  the bytes
  *     enum { <FMT>_BLOCK, <FMT>_SUB, <FMT>_OFFSET }
  *     <fmt>_sub(b, s, code, scale, min)   sub-block s: <FMT>_SUB codes, one scale, one min
  *     <fmt>_unpack(block, code, scale, min)  all sub-blocks; see struct quant in quant.h
- * Loops run over plain bytes with shifts that are constant in the loop: compilers vectorise them. */
+ * Loops run over plain bytes, with shifts that do not change inside: compilers vectorise them. */
 #ifndef QUANT_UNPACK_H
 #define QUANT_UNPACK_H
 

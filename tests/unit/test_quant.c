@@ -19,10 +19,10 @@ enum { MOST_WEIGHTS = 256 };
 
 struct golden {
     uint32_t id, block, bytes, n_decode, n_encode;
-    uint8_t *raw;    /* n_decode blocks */
-    uint64_t *hash;  /* of their floats */
-    float *x;        /* n_encode * block */
-    uint8_t *coded;  /* n_encode blocks */
+    uint8_t *raw;   /* n_decode blocks */
+    uint64_t *hash; /* of their floats */
+    float *x;       /* n_encode * block */
+    uint8_t *coded; /* n_encode blocks */
 };
 
 static void *read_array(FILE *f, size_t size, size_t n) {
@@ -189,12 +189,15 @@ static void f16_converts_all_values(void **state) {
         float f = quant_f16_to_f32((uint16_t)h);
         bool nan = (h & 0x7fff) > 0x7c00;
         assert_int_equal(bits_of(f), bits_of((float)half_value((uint16_t)h)));
+        uint32_t raw, quiet = (h & 0x8000) << 16 | 0x7fc00000 | (h & 0x3ff) << 13;
+        memcpy(&raw, &f, sizeof raw);
+        if (nan) assert_int_equal(raw, quiet);
         assert_int_equal(quant_f32_to_f16(f), nan ? h | 0x200 : h); /* a NaN comes back quiet */
         if (nan || (h & 0x7fff) == 0x7c00) continue;
         /* Between h and the next half: below the middle down, above it up, the middle to even. */
         uint32_t up = h + 1;
-        double next = (up & 0x7fff) == 0x7c00 ? (h & 0x8000 ? -65536.0 : 65536.0)
-                                              : half_value((uint16_t)up);
+        double next =
+            (up & 0x7fff) == 0x7c00 ? (h & 0x8000 ? -65536.0 : 65536.0) : half_value((uint16_t)up);
         float middle = (float)((half_value((uint16_t)h) + next) / 2);
         assert_int_equal(quant_f32_to_f16(middle), h & 1 ? up : h);
         assert_int_equal(quant_f32_to_f16(nextafterf(middle, 0)), h);
