@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * api.c: onebit.h over engine, decode, text and sample. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "decode/decode.h"
+#include "onebit.h"
+#include "sample/sample.h"
+#include "text/chat.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+struct ob_engine {
+    struct source *source;
+    struct engine *engine;
+    struct tok *tok;
+    struct chat *chat;    /* NULL: no template; chat_error says so */
+    ob_error chat_error;
+    struct loop *loop;
+    char *name;
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* general.name, or the last part of the path without .gguf. */
+static char *model_name(const struct source *source) {
+    struct str name;
+    if (source_kind(source) == SOURCE_GGUF && source_str(source, "general.name", 0, &name) && name.n)
+        return strndup(name.p, name.n);
+    const char *path = source_path(source);
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/') n--;
+    size_t at = n;
+    while (at > 0 && path[at - 1] != '/') at--;
+    if (n - at > 5 && memcmp(path + n - 5, ".gguf", 5) == 0) n -= 5;
+    return strndup(path + at, n - at);
+}
+
+PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out, ob_error *error) {
+    *out = NULL;
+    if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
+    ob_engine *e = calloc(1, sizeof *e);
+    if (!e) return error_memory(error, "an engine", sizeof *e);
+    ob_status s = source_open(options->model, &e->source, error);
+    if (s == OB_OK) s = tok_open(e->source, &e->tok, error);
+    if (s == OB_OK) s = engine_open(e->source, options, &e->engine, error);
+    if (s == OB_OK && chat_open(e->tok, NULL, &e->chat, &e->chat_error) != OB_OK) e->chat = NULL;
+    if (s == OB_OK && !(e->name = model_name(e->source))) s = error_memory(error, "a name", 0);
+    if (s == OB_OK) s = loop_open(e->engine, e->tok, &e->loop, error);
+    if (s != OB_OK) ob_engine_close(&e);
+    *out = e;
+    return s;
+}
+
+PUBLIC void ob_engine_close(ob_engine **engine) {
+    ob_engine *e = *engine;
+    if (!e) return;
+    loop_close(&e->loop);
+    if (e->chat) chat_close(&e->chat);
+    engine_close(&e->engine);
+    if (e->tok) tok_close(&e->tok);
+    if (e->source) source_close(&e->source);
+    free(e->name);
+    free(e);
+    *engine = NULL;
+}
+
+PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
+    const struct model *m = engine_model(e->engine);
+    uint32_t element = engine_element(e->engine);
+    *info = (ob_engine_info){
+        .name = e->name, .family = model_family(m), .device = engine_device(e->engine),
+        .parameters = m->parameters, .weight_bytes = m->weight_bytes,
+        .kv_bytes_token = model_kv_bytes(m, PAGE_TOKENS, element) / PAGE_TOKENS,
+        .kv_capacity = engine_capacity(e->engine), .context = engine_context(e->engine),
+        .train_context = m->hp.context, .vocab = m->hp.vocab, .threads = engine_threads(e->engine),
+        .parallel = engine_parallel(e->engine)};
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+PUBLIC void ob_tokens_free(ob_tokens *tokens) {
+    free(tokens->id);
+    *tokens = (ob_tokens){0};
+}
+
+PUBLIC ob_status ob_tokenize(const ob_engine *e, const char *text, size_t n, bool add_special,
+                             bool parse_special, ob_tokens *out, ob_error *error) {
+    *out = (ob_tokens){0};
+    ob_status s = tok_encode(e->tok, text, n, NULL, parse_special, add_special, out, error);
+    if (s != OB_OK) ob_tokens_free(out);
+    return s;
+}
+
+PUBLIC ob_status ob_detokenize(const ob_engine *e, const int32_t *id, size_t count, bool special,
+                               char **out, size_t *n, ob_error *error) {
+    struct buf text = BUF_INIT;
+    buf_reserve(&text, 0);
+    for (size_t i = 0; i < count; i++) tok_piece(e->tok, id[i], special, i == 0, &text);
+    if (text.failed) {
+        buf_free(&text);
+        return error_memory(error, "text", 0);
+    }
+    *out = text.p;
+    *n = text.n;
+    return OB_OK;
+}
+
+PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n, ob_tokens *out,
+                                char **text, size_t *text_n, ob_error *error) {
+    *out = (ob_tokens){0};
+    if (!e->chat) {
+        if (error) *error = e->chat_error;
+        return e->chat_error.status;
+    }
+    json_error_t where;
+    json_t *request = json_loadb(request_json, n, JSON_REJECT_DUPLICATES, &where);
+    if (!request) {
+        error_set(error, OB_ERR_ARGUMENT, "not JSON: %s", where.text);
+        error_at(error, NULL, NULL, (uint64_t)where.position);
+        return OB_ERR_ARGUMENT;
+    }
+    struct buf rendered = BUF_INIT;
+    ob_status s = chat_prompt(e->chat, request, out, text ? &rendered : NULL, error);
+    json_decref(request);
+    if (s == OB_OK && rendered.failed) s = error_memory(error, "a prompt", 0);
+    if (s != OB_OK) {
+        ob_tokens_free(out);
+        buf_free(&rendered);
+        return s;
+    }
+    if (text) {
+        buf_reserve(&rendered, 0);
+        *text = rendered.p;
+        *text_n = rendered.n;
+    }
+    return OB_OK;
+}
+
+/* ---- generation ------------------------------------------------------------------------------ */
+
+PUBLIC ob_sampling ob_sampling_default(void) {
+    return (ob_sampling){.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f,
+                         .repeat_penalty = 1, .penalty_last_n = 64};
+}
+
+PUBLIC ob_status ob_submit(ob_engine *e, const ob_request_options *options, ob_request **out, ob_error *error) {
+    *out = NULL;
+    return loop_submit(e->loop, options, out, error);
+}
+PUBLIC void ob_cancel(ob_request *request) { loop_cancel(request); }
+PUBLIC void ob_release(ob_request **request) { loop_release(request); }
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+struct eval {
+    const int32_t *id;
+    size_t n;
+    uint32_t chunk;
+    float *logits;
+    double seconds;
+};
+
+static ob_status eval_run(struct engine *engine, void *arg, ob_error *error) {
+    struct eval *eval = arg;
+    size_t vocab = engine_model(engine)->hp.vocab;
+    uint32_t most = engine_step_tokens(engine), rows = engine_step_logits(engine);
+    if (eval->chunk && eval->chunk < most) most = eval->chunk;
+    if (eval->logits && most > rows) most = rows;
+    struct seq *seq = seq_new(engine);
+    if (!seq) return error_memory(error, "a sequence", 0);
+    ob_status s = OB_OK;
+    for (size_t at = 0; s == OB_OK && at < eval->n;) {
+        const float *row;
+        uint32_t n = eval->n - at < most ? (uint32_t)(eval->n - at) : most;
+        bool last = at + n == eval->n;
+        struct engine_item item = {.seq = seq, .id = eval->id + at, .n = n, .logits = eval->logits ? n : last};
+        double start = os_seconds();
+        s = engine_step(engine, &item, 1, &row, error);
+        eval->seconds += os_seconds() - start;
+        if (s == OB_OK && eval->logits)
+            memcpy(eval->logits + at * vocab, row, n * vocab * sizeof *row);
+        at += n;
+    }
+    seq_free(&seq);
+    return s;
+}
+
+PUBLIC ob_status ob_eval(ob_engine *e, const int32_t *id, size_t n, uint32_t chunk, float *logits,
+                         double *seconds, ob_error *error) {
+    if (!id || n == 0) return error_set(error, OB_ERR_ARGUMENT, "no tokens");
+    struct eval eval = {.id = id, .n = n, .chunk = chunk, .logits = logits};
+    ob_status s = loop_exclusive(e->loop, eval_run, &eval, error);
+    if (seconds) *seconds = eval.seconds;
+    return s;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * decode.h: face of decode/: the loop that serves requests on one engine. One owner thread runs steps:
+ * every running request's next token first, then as many prompt tokens as the step has room for.
+ * submit, cancel and release may be called from any thread.
+ *
+ * Sequences of finished requests are kept while there is room, so that a request which starts with
+ * the same tokens does not compute them again. When the KV memory is full the idle ones go first,
+ * then the youngest running request gives its pages back and is computed again later: never lost. */
+#ifndef DECODE_DECODE_H
+#define DECODE_DECODE_H
+
+#include "engine/engine.h"
+#include "onebit.h"
+#include "text/tok.h"
+
+struct loop;
+
+/* Starts the owner thread; engine and tok must outlive the loop. */
+ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **out,
+                    ob_error *error);
+/* Cancels everything, joins the thread. Requests not yet released stay valid for ob_release. */
+void loop_close(struct loop **loop);
+
+ob_status loop_submit(struct loop *loop, const ob_request_options *options, ob_request **out,
+                      ob_error *error);
+void loop_cancel(ob_request *request);
+void loop_release(ob_request **request);
+
+/* Runs fn on the owner thread with the engine to itself: nothing else runs meanwhile, and idle
+ * sequences have been given back. OB_ERR_BUSY if requests are running. */
+ob_status loop_exclusive(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
+                         void *arg, ob_error *error);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * request.c: from a row of logits to an event; see request.h. */
+#include "decode/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+
+void request_free(struct ob_request *r) {
+    if (!r) return;
+    seq_free(&r->seq);
+    sample_close(&r->chain);
+    stop_close(&r->stop);
+    tok_stream_free(&r->stream);
+    buf_free(&r->raw);
+    buf_free(&r->text);
+    free(r->token);
+    free(r);
+}
+
+static ob_status check(struct engine *engine, const ob_request_options *o, ob_error *error) {
+    uint32_t context = engine_context(engine);
+    if (!o->prompt || o->prompt_n == 0 || !o->on_event)
+        return error_set(error, OB_ERR_ARGUMENT, "the prompt is empty");
+    if (o->prompt_n >= context)
+        return error_set(error, OB_ERR_LIMIT, "the prompt has %zu tokens, the context holds %u", o->prompt_n,
+                         context);
+    for (size_t i = 0; i < o->prompt_n; i++)
+        if ((uint32_t)o->prompt[i] >= engine_model(engine)->hp.vocab)
+            return error_set(error, OB_ERR_ARGUMENT, "prompt token %zu: id %d is not in the vocabulary", i,
+                             (int)o->prompt[i]);
+    return OB_OK;
+}
+
+struct ob_request *request_new(struct loop *loop, struct engine *engine, const struct tok *tok,
+                               const ob_request_options *o, ob_error *error) {
+    if (check(engine, o, error) != OB_OK) return NULL;
+    uint32_t room = engine_context(engine) - (uint32_t)o->prompt_n;
+    struct ob_request *r = calloc(1, sizeof *r);
+    if (!r) return error_memory(error, "a request", sizeof *r), NULL;
+    r->loop = loop;
+    r->prompt_n = r->tokens = (uint32_t)o->prompt_n;
+    r->max_tokens = o->max_tokens && o->max_tokens < room ? o->max_tokens : room;
+    r->token_cap = r->prompt_n + 256;
+    r->token = malloc(r->token_cap * sizeof *r->token);
+    r->on_event = o->on_event;
+    r->user = o->user;
+    r->ignore_eos = o->ignore_eos;
+    tok_stream_init(&r->stream, tok, false);
+    if (!r->token) {
+        error_memory(error, "a prompt", r->token_cap * sizeof *r->token);
+        goto fail;
+    }
+    memcpy(r->token, o->prompt, o->prompt_n * sizeof *r->token);
+    if (stop_open(o->stop, o->stop_n, &r->stop, error) != OB_OK) goto fail;
+    if (sample_open(&o->sampling, engine_model(engine)->hp.vocab, &r->chain, error) != OB_OK) goto fail;
+    r->start_time = os_seconds();
+    return r;
+fail:
+    request_free(r);
+    return NULL;
+}
+
+static void deliver(struct ob_request *r, int32_t id, float logprob, ob_finish finish, const ob_error *error) {
+    double now = os_seconds();
+    if (r->timed) r->timings.predicted_ms = (now - r->first_time) * 1e3;
+    else if (r->started) r->timings.prompt_ms = (now - r->start_time) * 1e3;
+    ob_event event = {.text = r->text.p ? r->text.p : "", .text_n = r->text.n, .id = id,
+                      .logprob = logprob, .finish = finish, .timings = r->timings, .error = error};
+    r->on_event(r->user, &event);
+    buf_clear(&r->text);
+}
+
+void request_finish(struct ob_request *r, ob_finish why, const ob_error *error) {
+    buf_clear(&r->raw);
+    tok_stream_end(&r->stream, &r->raw);
+    if (!stop_add(r->stop, r->raw.p, r->raw.n, &r->text)) stop_end(r->stop, &r->text);
+    deliver(r, -1, 0, why, error);
+}
+
+static bool append(struct ob_request *r, int32_t id) {
+    if (r->tokens == r->token_cap) {
+        int32_t *more = realloc(r->token, 2 * (size_t)r->token_cap * sizeof *more);
+        if (!more) return false;
+        r->token = more;
+        r->token_cap *= 2;
+    }
+    r->token[r->tokens++] = id;
+    return true;
+}
+
+/* Logits that are no numbers come from weights that are none, or from an overflow: say which. */
+static void blame(struct engine *engine, ob_error *error) {
+    const struct model *model = engine_model(engine);
+    const char *name = model_find_nonfinite(model);
+    error_set(error, OB_ERR_NUMERIC, "the logits are not finite: %s",
+              name ? "this tensor holds NaN or infinity" : "all weights are finite, so a value overflowed");
+    error_at(error, source_path(model->source), name, OB_NO_OFFSET);
+}
+
+ob_finish request_token(struct ob_request *r, struct engine *engine, const struct tok *tok, const float *logits) {
+    float logprob = 0;
+    ob_error error;
+    int32_t id = sample_token(r->chain, logits, r->token, r->tokens, &logprob);
+    if (!r->timed) {
+        r->first_time = os_seconds();
+        r->timings.prompt_ms = (r->first_time - r->start_time) * 1e3;
+        r->timed = true;
+    }
+    if (id < 0) {
+        blame(engine, &error);
+        request_finish(r, OB_FINISH_ERROR, &error);
+        return OB_FINISH_ERROR;
+    }
+    r->timings.predicted_n++;
+    if (tok_is_end(tok, id) && !r->ignore_eos) {
+        request_finish(r, OB_FINISH_STOP, NULL);
+        return OB_FINISH_STOP;
+    }
+    if (!append(r, id)) {
+        error_memory(&error, "generated tokens", 2 * (size_t)r->token_cap * sizeof *r->token);
+        request_finish(r, OB_FINISH_ERROR, &error);
+        return OB_FINISH_ERROR;
+    }
+    buf_clear(&r->raw);
+    tok_stream_add(&r->stream, id, &r->raw);
+    if (stop_add(r->stop, r->raw.p, r->raw.n, &r->text)) {
+        deliver(r, id, logprob, OB_FINISH_STOP, NULL);
+        return OB_FINISH_STOP;
+    }
+    bool full = r->tokens - r->prompt_n >= r->max_tokens;
+    deliver(r, id, logprob, OB_FINISH_NONE, NULL);
+    if (!full) return OB_FINISH_NONE;
+    request_finish(r, OB_FINISH_LENGTH, NULL);
+    return OB_FINISH_LENGTH;
+}

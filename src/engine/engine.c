@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * engine.c: opening: model, device, weights, KV memory, plan; see engine.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "engine/internal.h"
+
+enum { STEP_TOKENS = 512, PARALLEL = 8, STEP_LOGITS = 128, MOST_PARALLEL = 4096, MOST_STEP = 1 << 16 };
+
+const struct model *engine_model(const struct engine *e) { return e->model; }
+const char *engine_device(const struct engine *e) { return e->describe; }
+uint32_t engine_threads(const struct engine *e) { return e->threads; }
+uint32_t engine_context(const struct engine *e) { return e->context; }
+uint64_t engine_capacity(const struct engine *e) { return e->capacity; }
+uint32_t engine_step_tokens(const struct engine *e) { return e->step_tokens; }
+uint32_t engine_step_logits(const struct engine *e) { return e->step_logits; }
+uint32_t engine_parallel(const struct engine *e) { return e->parallel; }
+uint32_t engine_element(const struct engine *e) { return e->kv_type == KV_F32 ? 4 : 2; }
+
+static ob_status refuse(ob_error *error, const char *option, const char *value) {
+    ob_status s = error_set(error, OB_ERR_ARGUMENT, "unknown value \"%s\"", value);
+    error_at(error, NULL, option, OB_NO_OFFSET);
+    return s;
+}
+
+static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_error *error) {
+    const char *device = o->device && strcmp(o->device, "auto") != 0 ? o->device : device_list[0]->name;
+    e->type = device_find(device);
+    if (!e->type) return refuse(error, "device", device);
+    e->kv_type = strcmp(e->type->name, "ref") == 0 ? KV_F32 : KV_F16;
+    if (o->kv_type) {
+        if (strcmp(o->kv_type, "f16") == 0) e->kv_type = KV_F16;
+        else if (strcmp(o->kv_type, "f32") == 0) e->kv_type = KV_F32;
+        else return refuse(error, "kv-type", o->kv_type);
+    }
+    e->parallel = o->parallel ? o->parallel : PARALLEL;
+    e->step_tokens = o->step_tokens ? o->step_tokens : STEP_TOKENS;
+    if (e->parallel > MOST_PARALLEL || e->step_tokens > MOST_STEP)
+        return error_set(error, OB_ERR_ARGUMENT, "parallel is at most %d, step tokens at most %d",
+                         MOST_PARALLEL, MOST_STEP);
+    if (e->step_tokens < e->parallel) e->step_tokens = e->parallel;
+    e->step_logits = e->step_tokens < STEP_LOGITS ? e->step_tokens : STEP_LOGITS;
+    if (e->step_logits < e->parallel) e->step_logits = e->parallel;
+    return OB_OK;
+}
+
+static ob_status open_device(struct engine *e, const ob_engine_options *o, ob_error *error) {
+    struct device_options options = {.threads = o->threads ? o->threads : os_cores(), .cpu_isa = o->cpu_isa};
+    ob_status s = e->type->open(&options, &e->device, error);
+    if (s != OB_OK) return s;
+    e->threads = options.threads;
+    e->type->describe(e->device, e->describe, sizeof e->describe);
+    for (uint32_t i = 0; i < e->model->graph.nodes; i++) {
+        const struct node *n = &e->model->graph.node[i];
+        char reason[160] = "";
+        if (e->type->supports(e->device, &e->model->graph, n, reason, sizeof reason)) continue;
+        s = error_set(error, OB_ERR_UNSUPPORTED, "device %s does not run %s of layer %d: %s",
+                      e->type->name, op_name(n->op), (int)n->layer, reason);
+        error_at(error, source_path(e->model->source), n->weight[0] ? n->weight[0]->name : NULL, OB_NO_OFFSET);
+        return s;
+    }
+    return OB_OK;
+}
+
+static ob_status bind(struct engine *e, const ob_engine_options *o, ob_error *error) {
+    uint64_t done = 0;
+    for (; e->bound < e->model->weights; e->bound++) {
+        struct weight *w = e->model->weight[e->bound];
+        ob_status s = e->type->bind_weight(e->device, w, error);
+        if (s != OB_OK) return s;
+        done += (uint64_t)w->rows * w->row_bytes;
+        if (o->progress) o->progress(o->progress_user, done, e->model->weight_bytes);
+    }
+    return OB_OK;
+}
+
+/* Pages of group g when the full groups hold `tokens`: window groups never need more than all
+ * sequences' windows and one step. */
+static uint64_t group_pages(const struct engine *e, uint32_t g, uint64_t tokens) {
+    const struct cache_group *group = &e->model->graph.group[g];
+    uint64_t pages = (tokens + PAGE_TOKENS - 1) / PAGE_TOKENS;
+    if (group->kind == CACHE_WINDOW) {
+        uint64_t each = ((uint64_t)group->window + e->step_tokens) / PAGE_TOKENS + 2;
+        if (pages > each * e->parallel) pages = each * e->parallel;
+    }
+    return pages;
+}
+
+static uint64_t kv_bytes(const struct engine *e, uint64_t tokens) {
+    uint64_t bytes = 0;
+    for (uint32_t g = 0; g < e->groups; g++) bytes += group_pages(e, g, tokens) * e->group[g].page_bytes;
+    return bytes;
+}
+
+/* The most tokens whose pages fit, in whole pages; never more than every sequence can use. */
+static uint64_t fit(const struct engine *e, uint64_t memory) {
+    uint64_t low = 0, high = ((uint64_t)e->context + PAGE_TOKENS - 1) / PAGE_TOKENS * e->parallel;
+    while (low < high) {
+        uint64_t mid = (low + high + 1) / 2;
+        if (kv_bytes(e, mid * PAGE_TOKENS) <= memory) low = mid;
+        else high = mid - 1;
+    }
+    return low * PAGE_TOKENS;
+}
+
+static ob_status open_kv(struct engine *e, const ob_engine_options *o, ob_error *error) {
+    const struct graph *g = &e->model->graph;
+    e->context = o->context ? o->context : e->model->hp.context;
+    e->groups = g->groups;
+    e->group = arena_array(&e->arena, g->groups + 1, sizeof *e->group);
+    e->group_buffer = arena_array(&e->arena, g->groups + 1, sizeof(struct device_buffer *));
+    e->group_page_bytes = arena_array(&e->arena, g->groups + 1, sizeof(size_t));
+    if (!e->group || !e->group_buffer || !e->group_page_bytes) return error_memory(error, "KV tables", 0);
+    for (uint32_t i = 0; i < g->groups; i++)
+        e->group[i].page_bytes = (size_t)g->group[i].layers * PAGE_TOKENS * g->group[i].kv_heads *
+                                 (g->group[i].k_dim + g->group[i].v_dim) * engine_element(e);
+    uint64_t free_bytes, total;
+    e->type->memory(e->device, &free_bytes, &total);
+    /* Mapped weights are not resident yet but will be: they do not count as free. */
+    uint64_t weights = e->model->weight_bytes - e->model->copied_bytes;
+    uint64_t left = free_bytes > weights ? free_bytes - weights : 0;
+    uint64_t memory = o->kv_memory ? o->kv_memory : left / 2;
+    e->capacity = fit(e, memory);
+    if (e->capacity == 0) {
+        ob_status s = error_set(error, OB_ERR_LIMIT, "%llu bytes hold no page of %d tokens (%llu bytes)",
+            (unsigned long long)memory, PAGE_TOKENS, (unsigned long long)kv_bytes(e, PAGE_TOKENS));
+        error_at(error, NULL, "kv-memory", OB_NO_OFFSET);
+        return s;
+    }
+    if (o->context && e->capacity < o->context) {
+        ob_status s = error_set(error, OB_ERR_LIMIT, "%u tokens do not fit in the KV memory, %llu do",
+                                o->context, (unsigned long long)e->capacity);
+        error_at(error, NULL, "context", OB_NO_OFFSET);
+        return s;
+    }
+    if (e->context > e->capacity) e->context = (uint32_t)e->capacity;
+    for (uint32_t i = 0; i < g->groups; i++) {
+        uint64_t pages = group_pages(e, i, e->capacity);
+        ob_status s = e->type->alloc(e->device, pages * e->group[i].page_bytes, &e->group[i].buffer, error);
+        if (s != OB_OK) return s;
+        e->group_buffer[i] = e->group[i].buffer;
+        e->group_page_bytes[i] = e->group[i].page_bytes;
+        if (!pages_init(&e->group[i].pages, (uint32_t)pages)) return error_memory(error, "page tables", pages * 4);
+    }
+    return OB_OK;
+}
+
+static ob_status open_step(struct engine *e, ob_error *error) {
+    struct device_kv kv = {.type = e->kv_type, .group = e->group_buffer, .page_bytes = e->group_page_bytes};
+    e->id = arena_array(&e->arena, e->step_tokens, sizeof *e->id);
+    e->pos = arena_array(&e->arena, e->step_tokens, sizeof *e->pos);
+    e->row = arena_array(&e->arena, e->step_logits, sizeof *e->row);
+    e->step_seq = arena_array(&e->arena, e->parallel, sizeof *e->step_seq);
+    if (!e->id || !e->pos || !e->row || !e->step_seq) return error_memory(error, "a step", e->step_tokens);
+    return e->type->prepare(e->device, &e->model->graph, &kv, e->step_tokens, e->step_logits, &e->plan, error);
+}
+
+ob_status engine_open(const struct source *source, const ob_engine_options *options,
+                      struct engine **out, ob_error *error) {
+    struct engine *e = calloc(1, sizeof *e);
+    if (!e) return error_memory(error, "an engine", sizeof *e);
+    ob_status s = read_options(e, options, error);
+    if (s == OB_OK) s = model_open(source, &e->model, error);
+    if (s == OB_OK) s = open_device(e, options, error);
+    if (s == OB_OK) s = bind(e, options, error);
+    if (s == OB_OK) s = open_kv(e, options, error);
+    if (s == OB_OK) s = open_step(e, error);
+    if (s != OB_OK) engine_close(&e);
+    *out = e;
+    return s;
+}
+
+void engine_close(struct engine **engine) {
+    struct engine *e = *engine;
+    if (!e) return;
+    if (e->plan) e->type->release(e->device, &e->plan);
+    for (uint32_t i = 0; e->group && i < e->groups; i++) {
+        if (e->group[i].buffer) e->type->free(e->device, &e->group[i].buffer);
+        pages_close(&e->group[i].pages);
+    }
+    for (uint32_t i = 0; i < e->bound; i++) e->type->unbind_weight(e->device, e->model->weight[i]);
+    if (e->device) e->type->close(&e->device);
+    model_close(&e->model);
+    arena_free(&e->arena);
+    free(e);
+    *engine = NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * internal.h: what the files of engine/ share. */
+#ifndef ENGINE_INTERNAL_H
+#define ENGINE_INTERNAL_H
+
+#include "devices/device.h"
+#include "engine/engine.h"
+#include "engine/pages.h"
+
+struct group {
+    struct device_buffer *buffer;
+    size_t page_bytes;
+    struct pages pages;
+};
+
+struct engine {
+    const struct device_type *type;
+    struct device *device;
+    struct model *model;
+    struct arena arena;
+    char describe[128];
+    enum kv_type kv_type;
+    uint32_t threads, context, parallel, step_tokens, step_logits;
+    uint64_t capacity;
+
+    struct group *group;                  /* [graph.groups] */
+    uint32_t groups;
+    struct device_buffer **group_buffer;  /* the same buffers and sizes, as device_kv wants them */
+    size_t *group_page_bytes;
+    uint32_t bound;                       /* weights bound so far */
+    struct device_plan *plan;
+
+    /* One step's arrays, [step_tokens] or [parallel]. */
+    int32_t *id;
+    uint32_t *pos, *row;
+    struct step_seq *step_seq;
+};
+
+struct seq {
+    struct engine *engine;
+    uint32_t length;
+    uint32_t **page;      /* [groups][page_slots]: NO_PAGE where there is none */
+    uint32_t page_slots;  /* for the engine's whole context */
+    uint32_t *first;      /* [groups]: pages before are given back (windows) */
+    uint32_t *end;        /* [groups]: one past the last page taken */
+};
+
+/* seq.c: takes the pages for n more tokens; false if the memory does not hold them (then nothing has
+ * changed). */
+bool seq_grow(struct seq *seq, uint32_t n);
+/* Pages n more tokens need in a group beyond those it has. */
+uint32_t seq_needs(const struct seq *seq, uint32_t group, uint32_t n);
+/* Gives back pages that no position from `length` on can see. */
+void seq_leave_window(struct seq *seq);
+
+#endif

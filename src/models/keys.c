@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * keys.c: reads a recipe's keys[] into hparams. A value out of range, of the wrong kind or of the
+ * wrong count is refused by its name; nothing is clamped. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "models/load.h"
+
+const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
+                      size_t size) {
+    if (source_kind(b->source) == SOURCE_GGUF) return gguf && source_has(b->source, gguf) ? gguf : NULL;
+    while (hf && *hf) {
+        size_t n = strcspn(hf, "|");
+        if (n < size) {
+            memcpy(scratch, hf, n);
+            scratch[n] = 0;
+            if (source_has(b->source, scratch)) return scratch;
+        }
+        hf += n + (hf[n] == '|');
+    }
+    return NULL;
+}
+
+enum { NAME_MAX_BYTES = 256 };
+
+bool build_f32(struct build *b, const char *gguf, const char *hf, float *out) {
+    char scratch[NAME_MAX_BYTES];
+    const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
+    double v;
+    if (!key || !source_f64(b->source, key, 0, &v)) return false;
+    *out = (float)v;
+    return true;
+}
+
+bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out) {
+    char scratch[NAME_MAX_BYTES];
+    const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
+    uint64_t v;
+    if (!key || !source_u64(b->source, key, 0, &v) || v > UINT32_MAX) return false;
+    *out = (uint32_t)v;
+    return true;
+}
+
+bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out) {
+    char scratch[NAME_MAX_BYTES];
+    const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
+    return key && source_str(b->source, key, 0, out);
+}
+
+static ob_status refuse(struct build *b, const char *key, const char *what, ob_error *error) {
+    ob_status s = error_set(error, OB_ERR_FORMAT, "%s", what);
+    error_at(error, source_path(b->source), key, OB_NO_OFFSET);
+    return s;
+}
+
+static bool in_range(const struct key *k, double v) {
+    return isfinite(v) && v >= k->min && (k->max == 0 || v <= k->max);
+}
+
+/* One number of a key, checked. */
+static ob_status read_number(struct build *b, const struct key *k, const char *name, uint64_t i,
+                             double *out, ob_error *error) {
+    char text[128];
+    uint64_t whole;
+    bool ok = k->type == KEY_F32 ? source_f64(b->source, name, i, out)
+                                 : source_u64(b->source, name, i, &whole);
+    if (!ok)
+        return refuse(b, name, k->type == KEY_F32 ? "is not a number" : "is not a whole number >= 0",
+                      error);
+    if (k->type != KEY_F32) {
+        if (whole > UINT32_MAX) return refuse(b, name, "is too large", error);
+        *out = (double)whole;
+    }
+    if (in_range(k, *out)) return OB_OK;
+    if (k->max) snprintf(text, sizeof text, "%g is not in %g to %g", *out, k->min, k->max);
+    else snprintf(text, sizeof text, "%g is less than %g", *out, k->min);
+    return refuse(b, name, text, error);
+}
+
+static ob_status read_layers(struct build *b, const struct key *k, const char *name, uint32_t *out,
+                             ob_error *error) {
+    char text[128];
+    uint64_t n = name ? source_count(b->source, name) : 0;
+    if (name && n != 1 && n != b->hp->layers) {
+        snprintf(text, sizeof text, "has %llu entries, the model %u layers", (unsigned long long)n,
+                 b->hp->layers);
+        return refuse(b, name, text, error);
+    }
+    for (uint32_t i = 0; i < b->hp->layers; i++) {
+        double v = k->otherwise;
+        if (name) {
+            ob_status s = read_number(b, k, name, n == 1 ? 0 : i, &v, error);
+            if (s != OB_OK) return s;
+        }
+        out[i] = (uint32_t)v;
+    }
+    return OB_OK;
+}
+
+static ob_status read_key(struct build *b, const struct key *k, ob_error *error) {
+    char scratch[NAME_MAX_BYTES];
+    bool gguf = source_kind(b->source) == SOURCE_GGUF;
+    const char *name = build_key(b, k->gguf, k->hf, scratch, sizeof scratch);
+    const char *spelled = gguf ? k->gguf : k->hf;
+    if (!name && k->need == REQUIRED && spelled)
+        return refuse(b, spelled, "required key is missing", error);
+    char *field = (char *)b->hp + k->field;
+    double v = k->otherwise;
+    if (k->type == KEY_LAYERS) {
+        uint32_t *list = arena_array(b->arena, b->hp->layers, sizeof *list);
+        if (!list) return error_memory(error, "hyperparameters", b->hp->layers * sizeof *list);
+        memcpy(field, &list, sizeof list);
+        return read_layers(b, k, name, list, error);
+    }
+    if (name) {
+        ob_status s = read_number(b, k, name, 0, &v, error);
+        if (s != OB_OK) return s;
+    }
+    if (k->type == KEY_F32) memcpy(field, &(float){(float)v}, sizeof(float));
+    else memcpy(field, &(uint32_t){(uint32_t)v}, sizeof(uint32_t));
+    return OB_OK;
+}
+
+/* The activation a config.json names must be the one the recipe computes. */
+static ob_status check_act(struct build *b, ob_error *error) {
+    struct str act;
+    char text[160];
+    if (source_kind(b->source) != SOURCE_HF || !b->recipe->act ||
+        !build_str(b, NULL, "hidden_act|hidden_activation", &act))
+        return OB_OK;
+    for (const char *p = b->recipe->act; *p;) {
+        size_t n = strcspn(p, "|");
+        if (n == act.n && memcmp(p, act.p, n) == 0) return OB_OK;
+        p += n + (p[n] == '|');
+    }
+    snprintf(text, sizeof text, "activation \"%.*s\" is not one of this family's (%s)", STR_ARG(act),
+             b->recipe->act);
+    return refuse(b, "hidden_act", text, error);
+}
+
+ob_status load_keys(struct build *b, ob_error *error) {
+    for (const struct key *const *table = b->recipe->keys; *table; table++)
+        for (const struct key *k = *table; k->gguf || k->hf; k++) {
+            ob_status s = read_key(b, k, error);
+            if (s != OB_OK) return s;
+        }
+    return check_act(b, error);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * qwen2.h: what Qwen3 shares with Qwen2. */
+#ifndef MODELS_QWEN2_H
+#define MODELS_QWEN2_H
+
+#include "models/recipe.h"
+
+extern const struct key qwen2_keys[];
+extern const struct tensor qwen2_norm_tensors[];
+ob_status qwen2_derive(struct build *b, ob_error *error);
+value_id qwen2_layer(struct build *b, value_id x);
+
+#endif
