@@ -145,7 +145,7 @@ static void every_size(const struct kernels *k, const struct quant *f) {
         for (size_t j = 0; j < sizeof rows / sizeof *rows; j++)
             for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
                 uint32_t n = rows[j], from = (uint32_t)(draw() % n);
-                if ((uint64_t)tokens[i] * n * blocks[b] * unit > 1u << 20) continue;
+                if ((uint64_t)tokens[i] * n * blocks[b] * unit > 1u << 18) continue;
                 struct setup s = {f, blocks[b] * unit, n, tokens[i], 0, n,
                                   (enum weights)(draw() % WEIGHTS), draw() % 2, draw() % 4 == 0};
                 compare(k, &s);

@@ -25,7 +25,7 @@ static inline float act_scale(uint32_t amax_bits, float *d) {
     float scale = amax / 127.0f;
     uint32_t bits;
     memcpy(&bits, &scale, sizeof bits);
-    bits = amax_bits < LOW ? 0 : amax_bits >= HIGH ? QUIET_NAN : bits & ~1u;
+    bits = amax_bits < LOW ? 0 : amax_bits >= HIGH ? QUIET_NAN : bits & ~3u;
     memcpy(d, &bits, sizeof bits);
     return amax_bits < LOW || amax_bits >= HIGH ? 0.0f : 127.0f / amax;
 }

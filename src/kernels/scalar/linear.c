@@ -9,11 +9,6 @@
 
 enum { MAX_BLOCK = 256, LANES = 16 };
 
-size_t kernels_linear_scratch(uint32_t max_cols) {
-    (void)max_cols;
-    return 64;
-}
-
 bool kernels_linear_takes_act(const struct quant *quant) { return quant->unpack != NULL; }
 
 /* acc continued over one block that starts at column k. */

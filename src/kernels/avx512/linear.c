@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * linear.c: matrix products by vpdpbusd; the method is in body/linear_tile.h. A call keeps 2 x 6
+ * vectors of dot products and as many of outputs in registers: per 4 columns 8 loads feed 12 dot
+ * products, so the two vector ports are the limit, not the loads. */
+#include "kernels/avx512/lanes.h"
+#include "kernels/body/linear_unpack.h"
+
+#define UNROLL _Pragma("GCC unroll 8")
+
+INLINE int32_t load32(const int8_t *p) {
+    int32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, float *y,
+                size_t y_stride, const int sub, const bool has_min, const int tokens) {
+    __m512 acc[TILE_TOKENS][2];
+    UNROLL for (int t = 0; t < tokens; t++) {
+        acc[t][0] = _mm512_loadu_ps(y + t * y_stride);
+        acc[t][1] = _mm512_loadu_ps(y + t * y_stride + 16);
+    }
+    for (uint32_t s = 0; s < subs; s++) {
+        __m512i dot[TILE_TOKENS][2];
+        UNROLL for (int t = 0; t < tokens; t++)
+            dot[t][0] = dot[t][1] = _mm512_set1_epi32(x[t].start[s]);
+        UNROLL for (int j = 0; j < sub / 4; j++) {
+            const uint8_t(*code)[4] = tile->code[s * (sub / 4) + j];
+            __m512i w0 = _mm512_load_si512(code), w1 = _mm512_load_si512(code + 16);
+            UNROLL for (int t = 0; t < tokens; t++) {
+                __m512i q = _mm512_set1_epi32(load32(x[t].q + s * sub + 4 * j));
+                dot[t][0] = _mm512_dpbusd_epi32(dot[t][0], w0, q);
+                dot[t][1] = _mm512_dpbusd_epi32(dot[t][1], w1, q);
+            }
+        }
+        for (int half = 0; half < 2; half++) {
+            __m512 scale = _mm512_load_ps(tile->scale[s] + 16 * half);
+            __m512 min = has_min ? _mm512_load_ps(tile->min[s] + 16 * half) : scale;
+            UNROLL for (int t = 0; t < tokens; t++) {
+                __m512 v = _mm512_fmadd_ps(_mm512_castsi512_ps(dot[t][half]),
+                                           _mm512_set1_ps(x[t].d[s]), _mm512_set1_ps(x[t].bias[s]));
+                acc[t][half] = _mm512_fmadd_ps(v, scale, acc[t][half]);
+                if (has_min)
+                    acc[t][half] = _mm512_fmadd_ps(_mm512_set1_ps(x[t].sum[s]), min, acc[t][half]);
+            }
+        }
+    }
+    UNROLL for (int t = 0; t < tokens; t++) {
+        _mm512_storeu_ps(y + t * y_stride, acc[t][0]);
+        _mm512_storeu_ps(y + t * y_stride + 16, acc[t][1]);
+    }
+}
+
+INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
+                       uint32_t tokens, float *y, size_t y_stride, const int sub,
+                       const bool has_min) {
+    switch (tokens) {
+    case 1: mul(tile, x, subs, y, y_stride, sub, has_min, 1); break;
+    case 2: mul(tile, x, subs, y, y_stride, sub, has_min, 2); break;
+    case 3: mul(tile, x, subs, y, y_stride, sub, has_min, 3); break;
+    case 4: mul(tile, x, subs, y, y_stride, sub, has_min, 4); break;
+    case 5: mul(tile, x, subs, y, y_stride, sub, has_min, 5); break;
+    default: mul(tile, x, subs, y, y_stride, sub, has_min, 6); break;
+    }
+}
+
+static void mul16(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
+                  uint32_t tokens, float *y, size_t y_stride) {
+    mul_tokens(tile, x, subs, tokens, y, y_stride, 16, false);
+}
+static void mul16_min(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
+                      uint32_t tokens, float *y, size_t y_stride) {
+    mul_tokens(tile, x, subs, tokens, y, y_stride, 16, true);
+}
+static void mul32(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
+                  uint32_t tokens, float *y, size_t y_stride) {
+    mul_tokens(tile, x, subs, tokens, y, y_stride, 32, false);
+}
+static void mul32_min(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
+                      uint32_t tokens, float *y, size_t y_stride) {
+    mul_tokens(tile, x, subs, tokens, y, y_stride, 32, true);
+}
+
+static const struct tile_isa isa = {
+    .unpack = TILE_UNPACK,
+    .mul = {{mul16, mul16_min}, {mul32, mul32_min}},
+};
+
+void linear_avx512(const struct linear_job *job, uint32_t row0, uint32_t row1) {
+    if (kernels_linear_takes_act(job->quant))
+        linear_tiles(job, row0, row1, &isa);
+    else
+        linear_scalar(job, row0, row1);
+}

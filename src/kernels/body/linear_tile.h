@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * linear_tile.h: integer products of all vector ISAs: unpack a tile of weights into the first-level
+ * cache, in the order in which dot-product instructions take them, then multiply it with every token.
+ * One token or a thousand take the same path, so their bits are the same; the weights are read once
+ * for all tokens. Lanes are rows, so each output's float chain runs in one lane.
+ *
+ *   code[k / 4][row][k % 4]:  a 32-bit lane holds four weights of one row; its partner is the same
+ *                             four activations broadcast to all lanes
+ *
+ * The integer dot product of a sub-block starts at FLOAT_ONE_HALF - offset * sum(q), which takes the
+ * codes' offset away, and leaves the bits of the float 1.5 * 2^23 + dot, as |dot| < 2^22. So
+ *   (float)dot * d = fma(that float, d, -1.5 * 2^23 * d)
+ * with the same single rounding, 1.5 * 2^23 * d being exact by the making of d (kernels.h). */
+#ifndef KERNELS_BODY_LINEAR_TILE_H
+#define KERNELS_BODY_LINEAR_TILE_H
+
+#include <stdalign.h>
+
+#include "kernels/body/linear.h"
+
+enum {
+    TILE_ROWS = 32,
+    TILE_COLS = 512, /* a multiple of every block length */
+    TILE_SUBS = TILE_COLS / 16,
+    TILE_TOKENS = 6, /* at most, of one call of tile_mul */
+    TILE_MAX_ROW = 640, /* at least the bytes of TILE_COLS weights: 584 in Q8_K */
+    DOT_BIAS = 0x4b400000 /* bits of 1.5 * 2^23 */
+};
+#define DOT_BIAS_VALUE 12582912.0f
+
+struct linear_tile {
+    alignas(64) uint8_t code[TILE_COLS / 4][TILE_ROWS][4];
+    alignas(64) float scale[TILE_SUBS][TILE_ROWS];
+    alignas(64) float min[TILE_SUBS][TILE_ROWS];
+};
+
+/* Activations of one token beside a tile, one entry per sub-block. */
+struct tile_act {
+    const int8_t *q;
+    alignas(64) float d[TILE_SUBS];
+    alignas(64) float bias[TILE_SUBS];   /* -1.5 * 2^23 * d */
+    alignas(64) int32_t start[TILE_SUBS]; /* DOT_BIAS - offset * sum */
+    alignas(64) float sum[TILE_SUBS];    /* -(d * sum), in formats with mins */
+};
+
+/* `blocks` blocks of TILE_ROWS rows, `stride` bytes apart; NULL where an ISA has none. */
+typedef void tile_unpack(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile);
+
+/* y[t][0..TILE_ROWS) continued over `subs` sub-blocks, for `tokens` <= TILE_TOKENS. */
+typedef void tile_mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
+                      uint32_t tokens, float *y, size_t y_stride);
+
+struct tile_isa {
+    tile_unpack *unpack[QUANT_COUNT];
+    tile_mul *mul[2][2]; /* [sub-blocks of 32][has mins] */
+};
+
+void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
+                  const struct tile_isa *isa);
+
+#endif
