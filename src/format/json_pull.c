@@ -23,26 +23,26 @@ enum state {
 
 static const char out_of_memory[] = "out of memory";
 
-void json_open(struct json_pull *j, const char *text, size_t n) {
+void pull_open(struct json_pull *j, const char *text, size_t n) {
     *j = (struct json_pull){.p = text, .start = text, .end = text + n};
 }
 
-void json_close(struct json_pull *j) { buf_free(&j->scratch); }
+void pull_close(struct json_pull *j) { buf_free(&j->scratch); }
 
-size_t json_offset(const struct json_pull *j) { return (size_t)(j->p - j->start); }
+size_t pull_offset(const struct json_pull *j) { return (size_t)(j->p - j->start); }
 
-ob_status json_error(const struct json_pull *j, ob_error *error) {
+ob_status pull_error(const struct json_pull *j, ob_error *error) {
     if (j->message == out_of_memory) return error_memory(error, "a JSON string", j->scratch.n);
     error_set(error, OB_ERR_FORMAT, "malformed JSON: %s", j->message ? j->message : "unexpected content");
-    error_at(error, NULL, NULL, json_offset(j));
+    error_at(error, NULL, NULL, pull_offset(j));
     return OB_ERR_FORMAT;
 }
 
-static enum json_kind bad(struct json_pull *j, const char *message) {
+static enum pull_kind bad(struct json_pull *j, const char *message) {
     j->message = message;
     j->state = BROKEN;
     j->text = (struct str){0};
-    return j->kind = JSON_BAD;
+    return j->kind = PULL_BAD;
 }
 
 static void skip_space(struct json_pull *j) {
@@ -158,7 +158,7 @@ static const char *read_number(struct json_pull *j) {
     return j->scratch.failed ? out_of_memory : NULL;
 }
 
-double json_number(const struct json_pull *j) {
+double pull_number(const struct json_pull *j) {
     /* The caller's program may have set a locale with a decimal comma. */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (c == (locale_t)0) return strtod(j->text.p, NULL);
@@ -167,8 +167,8 @@ double json_number(const struct json_pull *j) {
     return out;
 }
 
-bool json_u64(const struct json_pull *j, uint64_t *out) {
-    if (j->kind != JSON_NUMBER) return false;
+bool pull_u64(const struct json_pull *j, uint64_t *out) {
+    if (j->kind != PULL_NUMBER) return false;
     uint64_t n = 0;
     for (size_t i = 0; i < j->text.n; i++) {
         char c = j->text.p[i];
@@ -180,35 +180,35 @@ bool json_u64(const struct json_pull *j, uint64_t *out) {
     return true;
 }
 
-bool json_i64(const struct json_pull *j, int64_t *out) {
+bool pull_i64(const struct json_pull *j, int64_t *out) {
     struct json_pull magnitude = *j;
-    bool negative = j->kind == JSON_NUMBER && j->text.p[0] == '-';
+    bool negative = j->kind == PULL_NUMBER && j->text.p[0] == '-';
     uint64_t n;
     if (negative) magnitude.text = (struct str){j->text.p + 1, j->text.n - 1};
-    if (!json_u64(&magnitude, &n) || n > (uint64_t)INT64_MAX + negative) return false;
+    if (!pull_u64(&magnitude, &n) || n > (uint64_t)INT64_MAX + negative) return false;
     *out = negative ? (int64_t)(0 - n) : (int64_t)n;
     return true;
 }
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static enum json_kind finish_value(struct json_pull *j, enum json_kind kind) {
+static enum pull_kind finish_value(struct json_pull *j, enum pull_kind kind) {
     j->state = j->depth ? AFTER_VALUE : DONE;
     return j->kind = kind;
 }
 
-static enum json_kind open_nest(struct json_pull *j, char c) {
-    if (j->depth == JSON_DEPTH) return bad(j, "nested too deeply");
+static enum pull_kind open_nest(struct json_pull *j, char c) {
+    if (j->depth == PULL_DEPTH) return bad(j, "nested too deeply");
     j->stack[j->depth++] = c;
     j->p++;
     j->state = c == '[' ? FIRST_VALUE : FIRST_KEY;
-    return j->kind = c == '[' ? JSON_ARRAY : JSON_OBJECT;
+    return j->kind = c == '[' ? PULL_ARRAY : PULL_OBJECT;
 }
 
-static enum json_kind close_nest(struct json_pull *j) {
+static enum pull_kind close_nest(struct json_pull *j) {
     char c = j->stack[--j->depth];
     j->p++;
-    return finish_value(j, c == '[' ? JSON_ARRAY_END : JSON_OBJECT_END);
+    return finish_value(j, c == '[' ? PULL_ARRAY_END : PULL_OBJECT_END);
 }
 
 static bool skip_word(struct json_pull *j, const char *word) {
@@ -218,26 +218,26 @@ static bool skip_word(struct json_pull *j, const char *word) {
     return true;
 }
 
-static enum json_kind read_value(struct json_pull *j) {
+static enum pull_kind read_value(struct json_pull *j) {
     char c = *j->p;
     const char *message;
     if (c == '[' || c == '{') return open_nest(j, c);
     if (c == '"') {
         j->p++;
         message = read_string(j);
-        return message ? bad(j, message) : finish_value(j, JSON_STRING);
+        return message ? bad(j, message) : finish_value(j, PULL_STRING);
     }
     if (c == '-' || (c >= '0' && c <= '9')) {
         message = read_number(j);
-        return message ? bad(j, message) : finish_value(j, JSON_NUMBER);
+        return message ? bad(j, message) : finish_value(j, PULL_NUMBER);
     }
-    if (skip_word(j, "null")) return finish_value(j, JSON_NULL);
+    if (skip_word(j, "null")) return finish_value(j, PULL_NULL);
     j->truth = c == 't';
-    if (skip_word(j, j->truth ? "true" : "false")) return finish_value(j, JSON_BOOL);
+    if (skip_word(j, j->truth ? "true" : "false")) return finish_value(j, PULL_BOOL);
     return bad(j, "a value is expected");
 }
 
-static enum json_kind read_key(struct json_pull *j) {
+static enum pull_kind read_key(struct json_pull *j) {
     if (*j->p != '"') return bad(j, "a key is expected");
     j->p++;
     const char *message = read_string(j);
@@ -246,14 +246,14 @@ static enum json_kind read_key(struct json_pull *j) {
     if (j->p == j->end || *j->p != ':') return bad(j, "a colon is expected");
     j->p++;
     j->state = VALUE;
-    return j->kind = JSON_KEY;
+    return j->kind = PULL_KEY;
 }
 
-enum json_kind json_next(struct json_pull *j) {
-    if (j->state == BROKEN) return JSON_BAD;
+enum pull_kind pull_next(struct json_pull *j) {
+    if (j->state == BROKEN) return PULL_BAD;
     j->text = (struct str){0};
     skip_space(j);
-    if (j->state == DONE) return j->p == j->end ? (j->kind = JSON_END) : bad(j, "more after the end");
+    if (j->state == DONE) return j->p == j->end ? (j->kind = PULL_END) : bad(j, "more after the end");
     if (j->p == j->end) return bad(j, "the text ends too early");
     char open = j->depth ? j->stack[j->depth - 1] : 0;
     if (j->state == AFTER_VALUE) {
@@ -269,11 +269,11 @@ enum json_kind json_next(struct json_pull *j) {
     return j->state == KEY || j->state == FIRST_KEY ? read_key(j) : read_value(j);
 }
 
-bool json_skip(struct json_pull *j) {
+bool pull_skip(struct json_pull *j) {
     unsigned depth = j->depth;
     do {
-        enum json_kind kind = json_next(j);
-        if (kind == JSON_BAD || kind == JSON_END || j->depth < depth) return false;
-    } while (j->depth > depth || j->kind == JSON_KEY);
+        enum pull_kind kind = pull_next(j);
+        if (kind == PULL_BAD || kind == PULL_END || j->depth < depth) return false;
+    } while (j->depth > depth || j->kind == PULL_KEY);
     return true;
 }

@@ -65,11 +65,11 @@ struct reader {
     ob_error *error;
 };
 
-static uint64_t place(const struct reader *r) { return 8 + json_offset(&r->json); }
+static uint64_t place(const struct reader *r) { return 8 + pull_offset(&r->json); }
 
 static ob_status wrong(const struct reader *r, const char *message) {
-    if (r->json.kind != JSON_BAD) return fail(r->error, r->part->path, r->where, place(r), "%s", message);
-    ob_status status = json_error(&r->json, r->error);
+    if (r->json.kind != PULL_BAD) return fail(r->error, r->part->path, r->where, place(r), "%s", message);
+    ob_status status = pull_error(&r->json, r->error);
     if (r->error && r->error->offset != OB_NO_OFFSET) r->error->offset += 8;
     error_at(r->error, r->part->path, NULL, OB_NO_OFFSET);
     return status;
@@ -78,9 +78,9 @@ static ob_status wrong(const struct reader *r, const char *message) {
 /* [whole, numbers]; at most `most` of them. */
 static ob_status read_numbers(struct reader *r, uint64_t *out, uint32_t most, uint32_t *n,
                               const char *message) {
-    if (json_next(&r->json) != JSON_ARRAY) return wrong(r, message);
-    for (*n = 0; json_next(&r->json) != JSON_ARRAY_END; (*n)++)
-        if (*n == most || !json_u64(&r->json, &out[*n])) return wrong(r, message);
+    if (pull_next(&r->json) != PULL_ARRAY) return wrong(r, message);
+    for (*n = 0; pull_next(&r->json) != PULL_ARRAY_END; (*n)++)
+        if (*n == most || !pull_u64(&r->json, &out[*n])) return wrong(r, message);
     return OB_OK;
 }
 
@@ -154,11 +154,11 @@ static ob_status read_tensor(struct reader *r, struct str name) {
     if (status != OB_OK) return status;
     r->where = t.name;
     if (t.name.n == 0 || memchr(t.name.p, 0, t.name.n)) return wrong(r, "a tensor name must be text");
-    if (json_next(&r->json) != JSON_OBJECT) return wrong(r, "a tensor's entry must be an object");
-    while (json_next(&r->json) == JSON_KEY) {
+    if (pull_next(&r->json) != PULL_OBJECT) return wrong(r, "a tensor's entry must be an object");
+    while (pull_next(&r->json) == PULL_KEY) {
         struct str key = r->json.text;
         if (str_is(key, "dtype") && !t.dtype.p) {
-            if (json_next(&r->json) != JSON_STRING) return wrong(r, "dtype must be a string");
+            if (pull_next(&r->json) != PULL_STRING) return wrong(r, "dtype must be a string");
             status = read_copy(r, r->json.text, &t.dtype);
         } else if (str_is(key, "shape") && !has_shape) {
             has_shape = true;
@@ -170,7 +170,7 @@ static ob_status read_tensor(struct reader *r, struct str name) {
         }
         if (status != OB_OK) return status;
     }
-    if (r->json.kind != JSON_OBJECT_END) return wrong(r, "a tensor's entry must be an object");
+    if (r->json.kind != PULL_OBJECT_END) return wrong(r, "a tensor's entry must be an object");
     if (!t.dtype.p || !has_shape || offsets != 2) return wrong(r, "dtype, shape or data_offsets is missing");
     if ((status = set_shape(r, &t, shape, dims, &count)) != OB_OK) return status;
     if ((status = set_data(r, &t, offset, count)) != OB_OK) return status;
@@ -199,15 +199,15 @@ static ob_status check_overlaps(const struct part *part, struct safetensors_tens
 
 static ob_status read_header(struct reader *r) {
     ob_status status = OB_OK;
-    if (json_next(&r->json) != JSON_OBJECT) return wrong(r, "the header must be an object");
-    while (status == OB_OK && json_next(&r->json) == JSON_KEY) {
+    if (pull_next(&r->json) != PULL_OBJECT) return wrong(r, "the header must be an object");
+    while (status == OB_OK && pull_next(&r->json) == PULL_KEY) {
         r->where = (struct str){0};
         if (!str_is(r->json.text, "__metadata__")) status = read_tensor(r, r->json.text);
-        else if (!json_skip(&r->json)) status = wrong(r, "a value is expected");
+        else if (!pull_skip(&r->json)) status = wrong(r, "a value is expected");
     }
     if (status != OB_OK) return status;
     r->where = (struct str){0};
-    if (r->json.kind != JSON_OBJECT_END || json_next(&r->json) != JSON_END)
+    if (r->json.kind != PULL_OBJECT_END || pull_next(&r->json) != PULL_END)
         return wrong(r, "the header must be one object");
     return OB_OK;
 }
@@ -224,9 +224,9 @@ static ob_status read_part(struct safetensors *st, uint32_t index, ob_error *err
         return fail(error, part->path, r.where, 0, "no safetensors file: a header of %llu bytes in a"
                     " file of %zu", (unsigned long long)n, part->size);
     r.data_at = sizeof n + (size_t)n;
-    json_open(&r.json, (const char *)part->p + sizeof n, (size_t)n);
+    pull_open(&r.json, (const char *)part->p + sizeof n, (size_t)n);
     ob_status status = read_header(&r);
-    json_close(&r.json);
+    pull_close(&r.json);
     if (status != OB_OK) return status;
     return check_overlaps(part, (struct safetensors_tensor *)(void *)(st->list.p + first),
                           (st->list.n - first) / sizeof(struct safetensors_tensor), error);
@@ -285,14 +285,14 @@ static bool plain_name(struct str file) {
 /* After "weight_map": fills `rows` with struct entry. */
 static ob_status read_map(struct safetensors *st, struct json_pull *j, struct buf *rows,
                           const char *path, ob_error *error) {
-    if (json_next(j) != JSON_OBJECT)
-        return fail(error, path, STR_LIT("weight_map"), json_offset(j), "must be an object");
-    while (json_next(j) == JSON_KEY) {
-        struct entry e = {.at = json_offset(j)};
+    if (pull_next(j) != PULL_OBJECT)
+        return fail(error, path, STR_LIT("weight_map"), pull_offset(j), "must be an object");
+    while (pull_next(j) == PULL_KEY) {
+        struct entry e = {.at = pull_offset(j)};
         e.name.n = j->text.n;
         e.name.p = arena_copy(&st->arena, j->text.p, j->text.n);
         if (!e.name.p) return error_memory(error, "a name", e.name.n);
-        if (json_next(j) != JSON_STRING || !plain_name(j->text))
+        if (pull_next(j) != PULL_STRING || !plain_name(j->text))
             return fail(error, path, e.name, e.at, "must name a file in the same directory");
         e.file.n = j->text.n;
         e.file.p = arena_copy(&st->arena, j->text.p, j->text.n);
@@ -308,25 +308,25 @@ static ob_status read_index(struct safetensors *st, const char *text, size_t n, 
     struct json_pull j;
     ob_status status = OB_OK;
     bool found = false;
-    json_open(&j, text, n);
-    if (json_next(&j) != JSON_OBJECT)
+    pull_open(&j, text, n);
+    if (pull_next(&j) != PULL_OBJECT)
         status = fail(error, path, (struct str){0}, 0, "the index must be an object");
-    while (status == OB_OK && json_next(&j) == JSON_KEY) {
+    while (status == OB_OK && pull_next(&j) == PULL_KEY) {
         if (str_is(j.text, "weight_map") && !found) {
             found = true;
             status = read_map(st, &j, rows, path, error);
-        } else if (!json_skip(&j)) {
+        } else if (!pull_skip(&j)) {
             break;
         }
     }
-    if (status == OB_OK && j.kind != JSON_BAD) json_next(&j); /* nothing may follow */
-    if (j.kind == JSON_BAD) {
-        status = json_error(&j, error);
+    if (status == OB_OK && j.kind != PULL_BAD) pull_next(&j); /* nothing may follow */
+    if (j.kind == PULL_BAD) {
+        status = pull_error(&j, error);
         error_at(error, path, NULL, OB_NO_OFFSET);
     } else if (status == OB_OK && rows->n == 0) {
         status = fail(error, path, STR_LIT("weight_map"), OB_NO_OFFSET, "is missing or empty");
     }
-    json_close(&j);
+    pull_close(&j);
     return status;
 }
 

@@ -15,28 +15,28 @@
 /* The events as text: "{ k:a 1 [ "s" ] } ." */
 static void trace(const char *text, size_t n, struct buf *out) {
     struct json_pull j;
-    enum json_kind kind;
+    enum pull_kind kind;
     char *copy = malloc(n ? n : 1); /* exact, for the sanitizer */
     memcpy(copy, text, n);
-    json_open(&j, copy, n);
+    pull_open(&j, copy, n);
     do {
-        kind = json_next(&j);
+        kind = pull_next(&j);
         switch (kind) {
-        case JSON_END: buf_putc(out, '.'); break;
-        case JSON_BAD: buf_printf(out, "bad@%zu", json_offset(&j)); break;
-        case JSON_NULL: buf_puts(out, "null "); break;
-        case JSON_BOOL: buf_puts(out, j.truth ? "true " : "false "); break;
-        case JSON_NUMBER: buf_printf(out, "%.*s ", STR_ARG(j.text)); break;
-        case JSON_STRING: buf_puts(out, "'"), buf_add(out, j.text.p, j.text.n), buf_puts(out, "' "); break;
-        case JSON_KEY: buf_add(out, j.text.p, j.text.n), buf_puts(out, ": "); break;
-        case JSON_ARRAY: buf_puts(out, "[ "); break;
-        case JSON_ARRAY_END: buf_puts(out, "] "); break;
-        case JSON_OBJECT: buf_puts(out, "{ "); break;
-        case JSON_OBJECT_END: buf_puts(out, "} "); break;
+        case PULL_END: buf_putc(out, '.'); break;
+        case PULL_BAD: buf_printf(out, "bad@%zu", pull_offset(&j)); break;
+        case PULL_NULL: buf_puts(out, "null "); break;
+        case PULL_BOOL: buf_puts(out, j.truth ? "true " : "false "); break;
+        case PULL_NUMBER: buf_printf(out, "%.*s ", STR_ARG(j.text)); break;
+        case PULL_STRING: buf_puts(out, "'"), buf_add(out, j.text.p, j.text.n), buf_puts(out, "' "); break;
+        case PULL_KEY: buf_add(out, j.text.p, j.text.n), buf_puts(out, ": "); break;
+        case PULL_ARRAY: buf_puts(out, "[ "); break;
+        case PULL_ARRAY_END: buf_puts(out, "] "); break;
+        case PULL_OBJECT: buf_puts(out, "{ "); break;
+        case PULL_OBJECT_END: buf_puts(out, "} "); break;
         }
-    } while (kind != JSON_END && kind != JSON_BAD);
-    assert_int_equal(json_next(&j), kind); /* both ends stay */
-    json_close(&j);
+    } while (kind != PULL_END && kind != PULL_BAD);
+    assert_int_equal(pull_next(&j), kind); /* both ends stay */
+    pull_close(&j);
     free(copy);
 }
 
@@ -111,16 +111,16 @@ static void invalid_texts(void **state) {
 
 static void nesting_is_bounded(void **state) {
     (void)state;
-    char text[2 * JSON_DEPTH + 2];
+    char text[2 * PULL_DEPTH + 2];
     for (unsigned extra = 0; extra < 2; extra++) {
-        unsigned depth = JSON_DEPTH + extra;
+        unsigned depth = PULL_DEPTH + extra;
         memset(text, '[', depth);
         memset(text + depth, ']', depth);
         struct json_pull j;
-        json_open(&j, text, 2 * depth);
-        assert_int_equal(json_skip(&j), extra == 0);
-        if (extra) assert_int_equal(json_offset(&j), JSON_DEPTH);
-        json_close(&j);
+        pull_open(&j, text, 2 * depth);
+        assert_int_equal(pull_skip(&j), extra == 0);
+        if (extra) assert_int_equal(pull_offset(&j), PULL_DEPTH);
+        pull_close(&j);
     }
 }
 
@@ -144,15 +144,15 @@ static void numbers(void **state) {
         struct json_pull j;
         uint64_t u = 0;
         int64_t i = 0;
-        json_open(&j, row[k].text, strlen(row[k].text));
-        assert_int_equal(json_next(&j), JSON_NUMBER);
-        assert_true(json_number(&j) == row[k].d);
-        assert_int_equal(json_u64(&j, &u), row[k].is_u);
-        assert_int_equal(json_i64(&j, &i), row[k].is_i);
+        pull_open(&j, row[k].text, strlen(row[k].text));
+        assert_int_equal(pull_next(&j), PULL_NUMBER);
+        assert_true(pull_number(&j) == row[k].d);
+        assert_int_equal(pull_u64(&j, &u), row[k].is_u);
+        assert_int_equal(pull_i64(&j, &i), row[k].is_i);
         assert_true(u == row[k].u && i == row[k].i);
-        assert_int_equal(json_next(&j), JSON_END);
-        assert_false(json_u64(&j, &u));
-        json_close(&j);
+        assert_int_equal(pull_next(&j), PULL_END);
+        assert_false(pull_u64(&j, &u));
+        pull_close(&j);
     }
 }
 
@@ -160,30 +160,30 @@ static void skipping(void **state) {
     (void)state;
     static const char text[] = "{\"a\":[1,{\"b\":2},[]],\"c\":{\"d\":\"]}\"},\"e\":5}";
     struct json_pull j;
-    json_open(&j, text, sizeof text - 1);
-    assert_int_equal(json_next(&j), JSON_OBJECT);
-    assert_int_equal(json_next(&j), JSON_KEY);
-    assert_true(json_skip(&j));
-    assert_true(json_skip(&j)); /* key and value */
-    assert_int_equal(json_next(&j), JSON_KEY);
+    pull_open(&j, text, sizeof text - 1);
+    assert_int_equal(pull_next(&j), PULL_OBJECT);
+    assert_int_equal(pull_next(&j), PULL_KEY);
+    assert_true(pull_skip(&j));
+    assert_true(pull_skip(&j)); /* key and value */
+    assert_int_equal(pull_next(&j), PULL_KEY);
     assert_true(str_is(j.text, "e"));
-    assert_true(json_skip(&j));
-    assert_false(json_skip(&j));
-    assert_int_equal(j.kind, JSON_OBJECT_END);
-    assert_int_equal(json_next(&j), JSON_END);
-    json_close(&j);
+    assert_true(pull_skip(&j));
+    assert_false(pull_skip(&j));
+    assert_int_equal(j.kind, PULL_OBJECT_END);
+    assert_int_equal(pull_next(&j), PULL_END);
+    pull_close(&j);
 }
 
 static void errors_have_place_and_reason(void **state) {
     (void)state;
     struct json_pull j;
     ob_error error;
-    json_open(&j, "[1,\n oops]", 10);
-    while (json_next(&j) != JSON_BAD) {}
-    assert_int_equal(json_error(&j, &error), OB_ERR_FORMAT);
+    pull_open(&j, "[1,\n oops]", 10);
+    while (pull_next(&j) != PULL_BAD) {}
+    assert_int_equal(pull_error(&j, &error), OB_ERR_FORMAT);
     assert_string_equal(error.message, "malformed JSON: a value is expected");
     assert_int_equal(error.offset, 5);
-    json_close(&j);
+    pull_close(&j);
 }
 
 int main(void) {
