@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * table.c: AVX2, FMA and F16C. */
+#include "kernels/body/vec_avx2.h"
+#include "kernels/body/ops.h"
 #include "kernels/tables.h"
 
 const struct kernels kernels_table_avx2 = {
     .name = "avx2",
+    OPS,
 };
