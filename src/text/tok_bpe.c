@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tok_bpe.c: byte pair encoding by ranked merges (Sennrich et al. 2016). Symbols start as bytes in
+ * the byte-level alphabet (GPT-2 and its heirs), or as characters with byte fallback (in a
+ * tokenizer.json made from a SentencePiece model). Merges are a hash table by pairs of tokens. */
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/utf8.h"
+#include "text/tok_impl.h"
+
+static uint32_t slot_of(const struct tok *tok, int32_t left, int32_t right) {
+    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    uint32_t i = (uint32_t)rng_mix(key) & tok->pair_mask;
+    while (tok->pair[i].id >= 0 && (tok->pair[i].left != left || tok->pair[i].right != right))
+        i = (i + 1) & tok->pair_mask;
+    return i;
+}
+
+ob_status tok_pairs_init(struct tok *tok, uint64_t n, ob_error *error) {
+    uint64_t size = 16;
+    if (n > UINT32_MAX / 4) return error_set(error, OB_ERR_LIMIT, "too many merges");
+    while (size < n + n / 2) size *= 2;
+    tok->pair = arena_array(&tok->arena, size, sizeof *tok->pair);
+    if (!tok->pair) return error_memory(error, "merges", size * sizeof *tok->pair);
+    tok->pair_mask = (uint32_t)(size - 1);
+    for (uint64_t i = 0; i < size; i++) tok->pair[i].id = -1;
+    return OB_OK;
+}
+
+ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct str right,
+                        struct buf *scratch, ob_error *error) {
+    buf_clear(scratch);
+    buf_add(scratch, left.p, left.n);
+    buf_add(scratch, right.p, right.n);
+    if (scratch->failed) return error_memory(error, "merges", left.n + right.n);
+    struct str both = {scratch->p, scratch->n};
+    int32_t l = vocab_find(&tok->vocab, left), r = vocab_find(&tok->vocab, right),
+            id = vocab_find(&tok->vocab, both);
+    if (l < 0 || r < 0 || id < 0)
+        return error_set(error, OB_ERR_FORMAT, "merge %u: \"%.*s\" is not in the vocabulary", rank,
+                         STR_ARG(l < 0 ? left : r < 0 ? right : both));
+    if (vocab_find_data(&tok->vocab, both) < 0) return OB_OK;
+    tok->pair[slot_of(tok, l, r)] = (struct tok_pair){l, r, id, rank};
+    return OB_OK;
+}
+
+static bool find(const void *ctx, const struct merge_symbol *left,
+                 const struct merge_symbol *right, struct merge_rule *rule) {
+    const struct tok *tok = ctx;
+    const struct tok_pair *pair = &tok->pair[slot_of(tok, left->id, right->id)];
+    *rule = (struct merge_rule){pair->rank, pair->id};
+    return pair->id >= 0;
+}
+
+/* The piece as one token, -1 if it is none. */
+static int32_t whole(const struct tok *tok, struct tok_work *work, struct str piece) {
+    if (!tok->byte_level) return vocab_find_data(&tok->vocab, piece);
+    if (piece.n > tok->vocab.longest) return -1; /* a byte is at least a byte of its token */
+    buf_clear(&work->piece);
+    for (size_t i = 0; i < piece.n; i++) {
+        char text[4];
+        buf_add(&work->piece, text, utf8_encode(tok_byte_char((uint8_t)piece.p[i]), text));
+    }
+    return vocab_find_data(&tok->vocab, (struct str){work->piece.p, work->piece.n});
+}
+
+static bool push_bytes(const struct tok *tok, struct tok_work *work, struct str piece) {
+    for (size_t i = 0; i < piece.n; i++)
+        if (!merge_push(&work->merge, tok->byte_id[(uint8_t)piece.p[i]], i, 1)) return false;
+    return true;
+}
+
+/* A character: its token, else its bytes, else the unknown token (or nothing, as the reference). */
+static bool push_char(const struct tok *tok, struct tok_work *work, size_t at, struct str c) {
+    struct merge *m = &work->merge;
+    int32_t id = vocab_find_data(&tok->vocab, c);
+    if (id >= 0) return merge_push(m, id, at, c.n);
+    bool bytes = true;
+    for (size_t i = 0; i < c.n; i++) bytes = bytes && tok->byte_id[(uint8_t)c.p[i]] >= 0;
+    if (bytes) {
+        for (size_t i = 0; i < c.n; i++)
+            if (!merge_push(m, tok->byte_id[(uint8_t)c.p[i]], at + i, 1)) return false;
+        return true;
+    }
+    if (tok->unk < 0) return true;
+    if (tok->fuse_unk && m->n && m->symbol[m->n - 1].id == tok->unk) return true;
+    return merge_push(m, tok->unk, at, c.n);
+}
+
+static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
+    if (tok->whole_words) {
+        int32_t id = whole(tok, work, piece);
+        if (id >= 0) return tok_work_put(work, id);
+    }
+    work->merge.n = 0;
+    if (tok->byte_level) {
+        if (!push_bytes(tok, work, piece)) return false;
+    } else {
+        uint32_t code;
+        for (size_t at = 0, n; at < piece.n; at += n) {
+            n = utf8_decode(piece.p + at, piece.n - at, &code);
+            if (!push_char(tok, work, at, (struct str){piece.p + at, n})) return false;
+        }
+    }
+    if (work->merge.n == 0) return true;
+    if (!merge_run(&work->merge, find, tok)) return false;
+    for (uint32_t i = 0; i != MERGE_END; i = work->merge.symbol[i].next)
+        if (!tok_work_put(work, work->merge.symbol[i].id)) return false;
+    return true;
+}
+
+static void decode(const struct tok *tok, struct str text, struct buf *out) {
+    if (!tok->byte_level) {
+        tok_model_spm.decode(tok, text, out);
+        return;
+    }
+    size_t start = out->n;
+    uint32_t code;
+    for (size_t at = 0; at < text.n;) {
+        at += utf8_decode(text.p + at, text.n - at, &code);
+        int byte = tok_char_byte(code);
+        if (byte < 0) { /* not in the alphabet: the token stands for its own text */
+            out->n = start;
+            buf_add(out, text.p, text.n);
+            return;
+        }
+        buf_putc(out, (char)byte);
+    }
+}
+
+static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *error) {
+    static const char pre_key[] = "tokenizer.ggml.pre", merges_key[] = "tokenizer.ggml.merges";
+    struct str pre = STR_LIT("default"), text;
+    const struct gguf_value *value = gguf_find(gguf, pre_key);
+    if (value && !gguf_str(value, 0, &pre))
+        return error_set(error, OB_ERR_FORMAT, "%s is not a string", pre_key);
+    tok->pretok = pretok_for_gguf(pre);
+    if (!tok->pretok) {
+        error_set(error, OB_ERR_UNSUPPORTED, "pre-tokenizer \"%.*s\" is not supported",
+                  STR_ARG(pre));
+        error_at(error, NULL, pre_key, OB_NO_OFFSET);
+        return OB_ERR_UNSUPPORTED;
+    }
+    tok->byte_level = true;
+    tok->whole_words = tok->pretok->whole_words;
+    tok->add_bos = tok->pretok->bos;
+    if (tok->pretok->nfc) tok->step[tok->steps++] = (struct normal_step){.apply = normal_nfc};
+    tok_find_bytes(tok);
+    for (int b = 0; b < 256; b++)
+        if (tok->byte_id[b] < 0)
+            return error_set(error, OB_ERR_FORMAT, "no token for byte 0x%02x in the vocabulary", b);
+
+    value = gguf_find(gguf, merges_key);
+    if (!value || !gguf_str(value, 0, &text))
+        return error_set(error, OB_ERR_FORMAT, "%s is missing or no array of strings", merges_key);
+    ob_status status = tok_pairs_init(tok, value->n, error);
+    struct buf scratch = BUF_INIT;
+    for (uint64_t i = 0; status == OB_OK && i < value->n; i++) {
+        gguf_str(value, i, &text);
+        /* "left right"; a token may itself start with a space. */
+        const char *space = text.n > 1 ? memchr(text.p + 1, ' ', text.n - 1) : NULL;
+        if (!space) {
+            status = error_set(error, OB_ERR_FORMAT, "merge %llu is not a pair",
+                               (unsigned long long)i);
+            break;
+        }
+        size_t n = (size_t)(space - text.p);
+        status = tok_pairs_put(tok, (uint32_t)i, (struct str){text.p, n},
+                               (struct str){space + 1, text.n - n - 1}, &scratch, error);
+    }
+    buf_free(&scratch);
+    error_at(error, NULL, status == OB_OK ? NULL : merges_key, OB_NO_OFFSET);
+    if (status == OB_OK)
+        tok->describe = arena_printf(&tok->arena, "bpe (%s)", tok->pretok->name);
+    return status;
+}
+
+const struct tok_model tok_model_bpe = {
+    .name = "bpe",
+    .gguf = "gpt2",
+    .open_gguf = open_gguf,
+    .encode = encode,
+    .decode = decode,
+};

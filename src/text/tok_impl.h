@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tok_impl.h: the inside of a tokenizer, for the files of text/tok*. The pipeline, as in the
+ * reference: cut out added tokens -> normalize what is between -> cut out added tokens that are
+ * matched in normalized text -> pre-tokenize -> model. Immutable after opening. */
+#ifndef TEXT_TOK_IMPL_H
+#define TEXT_TOK_IMPL_H
+
+#include "base/arena.h"
+#include "format/gguf.h"
+#include "text/pretok.h"
+#include "text/tok.h"
+#include "text/tok_added.h"
+#include "text/tok_merge.h"
+#include "text/tok_normal.h"
+#include "text/tok_vocab.h"
+
+struct tok_work;
+
+/* One row of tokenizers.def. */
+struct tok_model {
+    const char *name; /* for people */
+    const char *gguf; /* tokenizer.ggml.model, NULL: none */
+    /* Reads what only this model has; the vocabulary is there already. */
+    ob_status (*open_gguf)(struct tok *tok, const struct gguf *gguf, ob_error *error);
+    /* The tokens of one piece of text (n >= 1) to work; false when out of memory. */
+    bool (*encode)(const struct tok *tok, struct tok_work *work, struct str piece);
+    /* The bytes of a normal token. */
+    void (*decode)(const struct tok *tok, struct str text, struct buf *out);
+};
+#define TOKENIZER(name) extern const struct tok_model tok_model_##name;
+#include "text/tokenizers.def"
+#undef TOKENIZER
+
+struct tok_pair { /* a merge; free slots have id -1 */
+    int32_t left, right, id;
+    uint32_t rank;
+};
+
+struct tok_named { /* a chat template */
+    const char *name; /* NULL: the default */
+    struct str text;
+};
+
+enum { TOK_STEPS = 8, TOK_TEMPLATES = 16 };
+
+struct tok {
+    struct arena arena;
+    const struct tok_model *model;
+    const struct pretok *pretok; /* NULL: the text is one piece */
+    struct vocab vocab;
+    struct added raw, normalized; /* matched in the text as given, in normalized text */
+    struct normal_step step[TOK_STEPS];
+    size_t steps;
+    int32_t bos, eos, unk; /* -1: none */
+    bool add_bos, add_eos;
+    struct tok_named templates[TOK_TEMPLATES];
+    size_t template_count;
+    const char *describe;
+    int32_t byte_id[256]; /* tokens of bytes (byte-level, or byte fallback); -1: none */
+    /* of bpe */
+    struct tok_pair *pair; /* hash table */
+    uint32_t pair_mask;
+    bool byte_level;  /* tokens spell bytes in the byte-level alphabet */
+    bool whole_words; /* a piece that is a token is that token */
+    bool fuse_unk;
+    /* of spm, and of decoders like it */
+    uint32_t *rank;   /* of each token: lower joins first */
+    bool strip_space; /* decoding drops the first space of a text */
+};
+
+/* What one tok_encode needs; freed at its end. */
+struct tok_work {
+    struct merge merge;
+    struct normal_text text[2];
+    struct buf piece; /* scratch of the model */
+    int32_t *id;
+    size_t n, cap;
+    const uint8_t *trust; /* of the text being cut up, NULL: all as `trusted` */
+    bool trusted;
+};
+bool tok_work_put(struct tok_work *work, int32_t id);
+
+/* The byte-level alphabet (GPT-2's bytes_to_unicode): a printable character for each byte. */
+uint32_t tok_byte_char(uint8_t byte);
+int tok_char_byte(uint32_t code); /* -1: not of the alphabet */
+
+/* Fills byte_id from the vocabulary: byte-level characters, or "<0x0A>". */
+void tok_find_bytes(struct tok *tok);
+
+/* Room for n merges, then each in order of rank. left and right are tokens as the file spells them;
+ * a merge whose result is a control token is dropped: data never yields one. */
+ob_status tok_pairs_init(struct tok *tok, uint64_t n, ob_error *error);
+ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct str right,
+                        struct buf *scratch, ob_error *error);
+
+/* Marks an end of generation (id -1: none). An added token that is one becomes a control token, as
+ * in llama.cpp: data must not be able to end a turn. */
+void tok_mark_end(struct tok *tok, int32_t id);
+/* Marks the ends that are known by their text (ends.def). */
+void tok_find_ends(struct tok *tok);
+
+/* Copies a template; name.n = 0: the default one. */
+ob_status tok_add_template(struct tok *tok, struct str name, struct str text, ob_error *error);
+
+ob_status tok_open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *error);
+ob_status tok_open_hf(struct tok *tok, const char *dir, ob_error *error);
+
+#endif

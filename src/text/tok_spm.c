@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tok_spm.c: SentencePiece's BPE (Kudo and Richardson 2018): neighbours join when their text is a
+ * token, the token with the highest score first; a character without a token becomes bytes or the
+ * unknown token. Spaces are U+2581 in the vocabulary. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/tok_impl.h"
+
+#define SPACE "\xe2\x96\x81"
+
+struct context {
+    const struct tok *tok;
+    const char *text;
+};
+
+/* What text may become by merging: no control, unknown or byte token. */
+static int32_t token_of(const struct tok *tok, struct str text) {
+    int32_t id = vocab_find_data(&tok->vocab, text);
+    return id >= 0 && tok->vocab.kind[id] != TOK_BYTE ? id : -1;
+}
+
+static bool find(const void *ctx, const struct merge_symbol *left,
+                 const struct merge_symbol *right, struct merge_rule *rule) {
+    const struct context *c = ctx;
+    int32_t id = token_of(c->tok, (struct str){c->text + left->at, (size_t)left->n + right->n});
+    if (id < 0) return false;
+    *rule = (struct merge_rule){c->tok->rank[id], id};
+    return true;
+}
+
+static bool put_unknown(const struct tok *tok, struct tok_work *work, struct str c) {
+    for (size_t i = 0; i < c.n; i++) {
+        int32_t id = tok->byte_id[(uint8_t)c.p[i]];
+        if (id < 0) id = tok->unk;
+        bool again = id == tok->unk && work->n && work->id[work->n - 1] == id;
+        if (id >= 0 && !again && !tok_work_put(work, id)) return false;
+    }
+    return true;
+}
+
+static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
+    struct merge *m = &work->merge;
+    struct context context = {tok, piece.p};
+    uint32_t code;
+    m->n = 0;
+    for (size_t at = 0, n; at < piece.n; at += n) {
+        n = utf8_decode(piece.p + at, piece.n - at, &code);
+        if (!merge_push(m, token_of(tok, (struct str){piece.p + at, n}), at, n)) return false;
+    }
+    if (!merge_run(m, find, &context)) return false;
+    for (uint32_t i = 0; i != MERGE_END; i = m->symbol[i].next) {
+        const struct merge_symbol *s = &m->symbol[i];
+        bool ok = s->id >= 0 ? tok_work_put(work, s->id)
+                             : put_unknown(tok, work, (struct str){piece.p + s->at, s->n});
+        if (!ok) return false;
+    }
+    return true;
+}
+
+static void decode(const struct tok *tok, struct str text, struct buf *out) {
+    (void)tok;
+    for (size_t at = 0; at < text.n;) {
+        if (text.n - at >= 3 && memcmp(text.p + at, SPACE, 3) == 0) {
+            buf_putc(out, ' ');
+            at += 3;
+        } else {
+            buf_putc(out, text.p[at++]);
+        }
+    }
+}
+
+/* Maps scores to ranks: a higher score is a lower rank, equal scores are equal. The bits of floats
+ * are in the order of the numbers, those of negative ones in the opposite order. */
+static uint32_t rank_of(float score) {
+    uint32_t bits;
+    score += 0.0f; /* -0 to +0 */
+    memcpy(&bits, &score, sizeof bits);
+    return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
+}
+
+static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *error) {
+    static const char key[] = "tokenizer.ggml.scores";
+    const struct gguf_value *scores = gguf_find(gguf, key);
+    if (!scores || scores->n != tok->vocab.n)
+        return error_set(error, OB_ERR_FORMAT, "%s is missing or not one a token", key);
+    tok->rank = arena_array(&tok->arena, tok->vocab.n, sizeof *tok->rank);
+    if (!tok->rank) return error_memory(error, "scores", tok->vocab.n);
+    for (uint32_t id = 0; id < tok->vocab.n; id++) {
+        double score;
+        if (!gguf_f64(scores, id, &score) || !isfinite(score))
+            return error_set(error, OB_ERR_FORMAT, "%s: element %u is no finite number", key, id);
+        tok->rank[id] = rank_of((float)score);
+    }
+    bool prefix = true;
+    const struct gguf_value *value = gguf_find(gguf, "tokenizer.ggml.add_space_prefix");
+    if (value && !gguf_bool(value, 0, &prefix))
+        return error_set(error, OB_ERR_FORMAT, "tokenizer.ggml.add_space_prefix is no bool");
+    tok->strip_space = prefix;
+    struct str space = STR_LIT(SPACE);
+    if (prefix) tok->step[tok->steps++] = (struct normal_step){normal_prepend, {0}, space};
+    tok->step[tok->steps++] = (struct normal_step){normal_replace, STR_LIT(" "), space};
+    tok->add_bos = true;
+    tok->bos = 1, tok->eos = 2, tok->unk = 0;
+    tok_find_bytes(tok);
+    tok->describe = "spm";
+    return OB_OK;
+}
+
+const struct tok_model tok_model_spm = {
+    .name = "spm",
+    .gguf = "llama",
+    .open_gguf = open_gguf,
+    .encode = encode,
+    .decode = decode,
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tok_vocab.c: see tok_vocab.h. */
+#include "text/tok_vocab.h"
+
+#include "base/error.h"
+
+ob_status vocab_init(struct vocab *vocab, struct arena *arena, uint32_t n, ob_error *error) {
+    vocab->n = n;
+    vocab->text = arena_array(arena, n, sizeof *vocab->text);
+    vocab->kind = arena_array(arena, n, 1);
+    vocab->end = arena_array(arena, n, sizeof *vocab->end);
+    if (!vocab->text || !vocab->kind || !vocab->end) return error_memory(error, "vocabulary", n);
+    return OB_OK;
+}
+
+/* The slot that holds this text or the free one where it belongs. */
+static uint32_t slot_of(const struct vocab *vocab, struct str text) {
+    uint32_t i = (uint32_t)str_hash(text) & vocab->mask;
+    while (vocab->slot[i] >= 0 && !str_eq(vocab->text[vocab->slot[i]], text))
+        i = (i + 1) & vocab->mask;
+    return i;
+}
+
+ob_status vocab_index(struct vocab *vocab, struct arena *arena, ob_error *error) {
+    uint64_t size = 16;
+    while (size < (uint64_t)vocab->n * 2) size *= 2;
+    vocab->slot = arena_array(arena, size, sizeof *vocab->slot);
+    if (!vocab->slot) return error_memory(error, "vocabulary", size);
+    memset(vocab->slot, 0xff, size * sizeof *vocab->slot);
+    vocab->mask = (uint32_t)(size - 1);
+    for (uint32_t id = 0; id < vocab->n; id++) {
+        if (vocab->kind[id] == TOK_NONE) continue;
+        if (vocab->text[id].n > vocab->longest) vocab->longest = vocab->text[id].n;
+        vocab->slot[slot_of(vocab, vocab->text[id])] = (int32_t)id;
+    }
+    return OB_OK;
+}
+
+int32_t vocab_find(const struct vocab *vocab, struct str text) {
+    return vocab->slot[slot_of(vocab, text)];
+}
+
+int32_t vocab_find_data(const struct vocab *vocab, struct str text) {
+    int32_t id = text.n > vocab->longest ? -1 : vocab_find(vocab, text);
+    if (id >= 0 && (vocab->kind[id] == TOK_CONTROL || vocab->kind[id] == TOK_UNKNOWN)) return -1;
+    return id;
+}

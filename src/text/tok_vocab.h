@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tok_vocab.h: the tokens of a vocabulary: text by id and id by text. Filled once, then immutable.
+ * If two ids have one text the later one is found, as in the reference. */
+#ifndef TEXT_TOK_VOCAB_H
+#define TEXT_TOK_VOCAB_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "onebit.h"
+
+/* The values of tokenizer.ggml.token_type. */
+enum tok_kind {
+    TOK_NONE, /* a hole in the ids, never found */
+    TOK_NORMAL,
+    TOK_UNKNOWN, /* stands for what has no token */
+    TOK_CONTROL, /* never made from data */
+    TOK_ADDED,   /* cut out of the text before the model sees it */
+    TOK_UNUSED,
+    TOK_BYTE,    /* "<0x0A>": a byte of a character without a token */
+    TOK_KINDS
+};
+
+struct vocab {
+    uint32_t n;
+    struct str *text; /* as the file spells it */
+    uint8_t *kind;    /* enum tok_kind */
+    bool *end;        /* ends a generation */
+    size_t longest;   /* bytes of the longest text */
+    int32_t *slot;    /* hash table, open addressing, -1 free */
+    uint32_t mask;
+};
+
+/* Room for n tokens, all TOK_NONE; the caller sets text and kind, then calls vocab_index. */
+ob_status vocab_init(struct vocab *vocab, struct arena *arena, uint32_t n, ob_error *error);
+ob_status vocab_index(struct vocab *vocab, struct arena *arena, ob_error *error);
+int32_t vocab_find(const struct vocab *vocab, struct str text); /* -1: none */
+/* As vocab_find, for what text may become by itself: no control token. */
+int32_t vocab_find_data(const struct vocab *vocab, struct str text);
+
+#endif
