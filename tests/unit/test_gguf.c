@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "format/gguf.h"
 #include "format/gguf_write.h"
+#include "tempdir.h"
 
 static const float weights[64] = {1, 2, 3, [63] = -4};
 
@@ -527,25 +528,6 @@ static void paths_that_are_no_files(void **state) {
     assert_null(g);
 }
 
-static char dir[] = "/tmp/1bit-test-gguf-XXXXXX";
-
-static int make_dir(void **state) {
-    *state = mkdtemp(dir);
-    return *state ? 0 : -1;
-}
-
-static int remove_dir(void **state) {
-    char **name, path[512];
-    size_t n;
-    if (os_list_dir(*state, &name, &n, NULL) != OB_OK) return -1;
-    for (size_t i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, name[i]);
-        unlink(path);
-    }
-    os_free_list(name, n);
-    return rmdir(*state);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
@@ -559,5 +541,5 @@ int main(void) {
         cmocka_unit_test(parts_that_disagree_are_named),
         cmocka_unit_test(paths_that_are_no_files),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, tempdir_make, tempdir_remove);
 }
