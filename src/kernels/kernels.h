@@ -130,6 +130,10 @@ struct kernels {
     const char *name;
     void (*act_quantize)(const float *x, uint32_t cols, void *act_row);
     linear_fn *linear[QUANT_COUNT];
+    /* One row of the embedding matrix, decoded and times scale. */
+    void (*embed)(const struct quant *quant, const void *row, uint32_t cols, float scale, float *y);
+    /* y[i] = x[row[i]], rows of cols. */
+    void (*gather_rows)(const float *x, const uint32_t *row, uint32_t rows, uint32_t cols, float *y);
     void (*add)(const float *a, const float *b, float *y, size_t n);
     void (*scale)(const float *x, float s, float *y, size_t n);
     void (*softcap)(const float *x, float cap, float *y, size_t n);

@@ -3,7 +3,6 @@
  * run.c: one step: the nodes of the graph in order, with a barrier after each that used the pool.
  * Simple ops are cut by elements or rows, about GRAIN elements a chunk. */
 #include <assert.h>
-#include <string.h>
 
 #include "devices/cpu/cpu.h"
 
@@ -103,21 +102,18 @@ static void run_norm(struct device_plan *p, const struct node *n) {
 
 static void embed_rows(const struct job *j, uint32_t from, uint32_t to) {
     const struct weight *w = j->node->weight[0];
-    float scale = j->node->u.embed.scale;
     for (uint32_t i = from; i < to; i++) {
         size_t id = (size_t)j->plan->step->id[i];
         assert(id < w->rows);
-        w->quant->decode((const char *)w->data + id * w->row_bytes, out(j, i),
-                         w->cols / w->quant->block);
+        kernels_of(j)->embed(w->quant, (const char *)w->data + id * w->row_bytes, w->cols,
+                             j->node->u.embed.scale, out(j, i));
     }
-    if (scale != 1)
-        kernels_of(j)->scale(out(j, from), scale, out(j, from), count(j, from, to));
 }
 static void run_embed(struct device_plan *p, const struct node *n) { run_rows(p, n, embed_rows); }
 
 static void gather_rows(const struct job *j, uint32_t from, uint32_t to) {
-    for (uint32_t i = from; i < to; i++)
-        memcpy(out(j, i), in(j, 0, j->plan->step->row[i]), j->width * sizeof(float));
+    kernels_of(j)->gather_rows(in(j, 0, 0), j->plan->step->row + from, to - from, j->width,
+                               out(j, from));
 }
 static void run_gather_rows(struct device_plan *p, const struct node *n) {
     run_rows(p, n, gather_rows);

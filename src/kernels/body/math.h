@@ -4,7 +4,7 @@
  * coefficients are minimax fits made by tools/math_poly.py; `1bit-check --func math` measures the
  * errors: exp and tanh within 1.5 ULP, erf within 2. A NaN gives a NaN.
  *
- * Range reduction of exp after Cody and Waite (Software Manual for the Elementary Functions, 1980). */
+ * Range reduction of exp: Cody and Waite, Software Manual for the Elementary Functions, 1980. */
 #ifndef KERNELS_BODY_MATH_H
 #define KERNELS_BODY_MATH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rope.h: body of rope: (a, b) to (a cos - b sin, b cos + a sin), one product rounded, the other fused. */
+ * rope.h: body of rope: (a, b) to (a cos - b sin, b cos + a sin), the first product rounded, the
+ * second fused. */
 
 VEC_INLINE void rotate(vf *a, vf *b, vf c, vf s) {
     vf x = *a;

@@ -75,12 +75,14 @@ VEC_INLINE float vf_top(vf a) {
     return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
 }
 VEC_INLINE void vf_unzip(vf a, vf b, vf *even, vf *odd) {
-    const __m512i from = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i from =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     *even = _mm512_permutex2var_ps(a, from, b);
     *odd = _mm512_permutex2var_ps(a, _mm512_add_epi32(from, _mm512_set1_epi32(1)), b);
 }
 VEC_INLINE void vf_zip(vf even, vf odd, vf *a, vf *b) {
-    const __m512i from = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i from =
+        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     *a = _mm512_permutex2var_ps(even, from, odd);
     *b = _mm512_permutex2var_ps(even, _mm512_add_epi32(from, _mm512_set1_epi32(8)), odd);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ref.h: the definition of every op in plain scalar C: FP32 in and out, double inside. One file an
- * op, its formula in the header comment. (embed is quant's decode times a factor and gather_rows a
- * copy: they need no kernel.) */
+ * op, its formula in the header comment. */
 #ifndef KERNELS_REF_REF_H
 #define KERNELS_REF_REF_H
 
 #include "kernels/kernels.h"
 
+void embed_ref(const struct quant *quant, const void *row, uint32_t cols, float scale, float *y);
+void gather_rows_ref(const float *x, const uint32_t *row, uint32_t rows, uint32_t cols, float *y);
 void add_ref(const float *a, const float *b, float *y, size_t n);
 void scale_ref(const float *x, float s, float *y, size_t n);
 void softcap_ref(const float *x, float cap, float *y, size_t n);

@@ -7,6 +7,8 @@
 const struct kernels kernels_table_ref = {
     .name = "ref",
     .linear = LINEAR_ALL(linear_ref),
+    .embed = embed_ref,
+    .gather_rows = gather_rows_ref,
     .add = add_ref,
     .scale = scale_ref,
     .softcap = softcap_ref,

@@ -3,6 +3,7 @@
 #include "kernels/body/vec_scalar.h"
 #include "kernels/body/ops.h"
 #include "kernels/body/linear.h"
+#include "kernels/ref/ref.h"
 #include "kernels/scalar/scalar.h"
 #include "kernels/tables.h"
 
@@ -10,6 +11,8 @@ const struct kernels kernels_table_scalar = {
     .name = "scalar",
     .act_quantize = act_quantize_scalar,
     .linear = LINEAR_ALL(linear_scalar),
+    .embed = embed_ref,
+    .gather_rows = gather_rows_ref,
     OPS,
     .rope_table = rope_table_scalar,
 };
