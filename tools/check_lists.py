@@ -23,6 +23,7 @@ class List(NamedTuple):
 # Every .def file of the tree, by its path.
 LISTS = {
     'include/onebit_errors.def': List('ERROR_CODE', '', '', ''),
+    'tests/check/checks.def': List('CHECK', 'tests/check/check_{}.c', '', ''),
     'src/cli/commands.def': List('COMMAND', 'src/cli/{}.c', 'command', 'src/cli'),
     'src/cli/options.def': List('OPTION', '', '', ''),
     'src/decode/drafters.def': List('DRAFTER', 'src/decode/draft_{}.c', 'drafter', 'src/decode'),

@@ -20,8 +20,9 @@ struct device_options {
     const char *cpu_isa; /* NULL = best */
 };
 
-/* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a page
- * = layers * PAGE_TOKENS * kv_heads * (k_dim + v_dim) * element; inside it the device's own layout. */
+/* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a
+ * page = layers * PAGE_TOKENS * kv_heads * (k_dim + v_dim) * element; inside it the device's own
+ * layout. */
 struct device_kv {
     enum kv_type type;
     struct device_buffer *const *group; /* [graph.groups] */
@@ -43,8 +44,8 @@ struct device_type {
     void (*free)(struct device *device, struct device_buffer **buffer);
     ob_status (*write)(struct device *device, struct device_buffer *buffer, size_t offset,
                        const void *data, size_t bytes, ob_error *error);
-    ob_status (*read)(struct device *device, struct device_buffer *buffer, size_t offset, void *data,
-                      size_t bytes, ob_error *error);
+    ob_status (*read)(struct device *device, struct device_buffer *buffer, size_t offset,
+                      void *data, size_t bytes, ob_error *error);
 
     /* May repack: sets weight->bound; nobody else knows the layout. */
     ob_status (*bind_weight)(struct device *device, struct weight *weight, ob_error *error);

@@ -72,7 +72,7 @@ size_t kernels_linear_scratch(uint32_t max_cols);
 bool kernels_linear_takes_act(const struct quant *quant);
 
 /* ---- attention ----
- * The cache holds, for each layer, page and KV head, one block of 64 positions, elements F32 or F16:
+ * The cache holds, for each layer, page and KV head, one block of 64 positions of F32 or F16:
  *
  *     K transposed [k_dim][64]   lanes are positions in q . k
  *     V            [64][v_dim]   lanes are features in p . v
@@ -133,7 +133,8 @@ struct kernels {
     /* One row of the embedding matrix, decoded and times scale. */
     void (*embed)(const struct quant *quant, const void *row, uint32_t cols, float scale, float *y);
     /* y[i] = x[row[i]], rows of cols. */
-    void (*gather_rows)(const float *x, const uint32_t *row, uint32_t rows, uint32_t cols, float *y);
+    void (*gather_rows)(const float *x, const uint32_t *row, uint32_t rows, uint32_t cols,
+                        float *y);
     void (*add)(const float *a, const float *b, float *y, size_t n);
     void (*scale)(const float *x, float s, float *y, size_t n);
     void (*softcap)(const float *x, float cap, float *y, size_t n);

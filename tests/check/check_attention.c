@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * check_attention.c: one split of attention. The cache holds NaN wherever no row may look, and each
+ * block ends at a guard page. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "kernels/kernels.h"
+
+enum { PAGES_MAX = ATTENTION_SPLIT / ATTENTION_PAGE };
+
+struct attention_case {
+    enum cpu_isa isa;
+    enum kernels_kv kv;
+    uint32_t k_dim, v_dim, rows, pages, window;
+    float softcap;
+};
+
+struct scene {
+    struct attention_job job;
+    const void *block[PAGES_MAX];
+    struct attention_row row[ATTENTION_ROWS];
+};
+
+/* Rows are those of a prompt chunk with up to three heads a token, or of decode. */
+static void make_rows(struct check_row *row, const struct attention_case *c, struct scene *s) {
+    uint32_t limit = c->pages * ATTENTION_PAGE, heads = 1 + check_below(row, 3);
+    uint32_t tokens = (c->rows + heads - 1) / heads, last = limit - check_below(row, 64);
+    for (uint32_t r = 0; r < c->rows; r++) {
+        uint32_t before = tokens - 1 - r / heads, end = last > before ? last - before : 1;
+        s->row[r] = (struct attention_row){
+            .q = check_input(row, c->k_dim, -2, 2),
+            .begin = c->window && end > c->window ? end - c->window : 0,
+            .end = end};
+    }
+}
+
+/* Stores positions [from, to) of each page the rows see; all else is NaN. */
+static void fill_cache(struct check_row *row, const struct attention_case *c, struct scene *s) {
+    uint32_t from = UINT32_MAX, to = 0;
+    for (uint32_t r = 0; r < c->rows; r++) {
+        from = s->row[r].begin < from ? s->row[r].begin : from;
+        to = s->row[r].end > to ? s->row[r].end : to;
+    }
+    for (uint32_t p = 0; p < c->pages; p++) {
+        uint32_t first = p * ATTENTION_PAGE, a = from > first ? from - first : 0;
+        uint32_t b = to > first ? to - first : 0;
+        b = b > ATTENTION_PAGE ? ATTENTION_PAGE : b;
+        s->block[p] = NULL; /* a page that no row sees is not there */
+        if (a >= b) continue;
+        size_t bytes = attention_block_bytes(c->k_dim, c->v_dim, c->kv);
+        void *block = check_bytes(row, bytes);
+        memset(block, 0xff, bytes);
+        s->block[p] = block;
+        struct attention_store store = {.k = check_input(row, (b - a) * c->k_dim, -2, 2),
+                                        .v = check_input(row, (b - a) * c->v_dim, -2, 2),
+                                        .k_stride = c->k_dim,
+                                        .v_stride = c->v_dim,
+                                        .k_dim = c->k_dim,
+                                        .v_dim = c->v_dim,
+                                        .slot = a,
+                                        .rows = b - a,
+                                        .block = block};
+        kernels_table(c->isa)->attention_store[c->kv](&store);
+        void *other = check_bytes(row, bytes);
+        memset(other, 0xff, bytes);
+        store.block = other;
+        kernels_ref()->attention_store[c->kv](&store);
+        if (memcmp(block, other, bytes) != 0) check_fail(row, "stored page %u differs", p);
+    }
+}
+
+static struct scene *make_scene(struct check_row *row, const struct attention_case *c) {
+    struct scene *s = check_scratch(row, sizeof *s);
+    make_rows(row, c, s);
+    fill_cache(row, c, s);
+    s->job = (struct attention_job){.k_dim = c->k_dim,
+                                    .v_dim = c->v_dim,
+                                    .scale = 0.25f,
+                                    .softcap = c->softcap,
+                                    .block = s->block,
+                                    .pages = c->pages,
+                                    .row = s->row,
+                                    .rows = c->rows,
+                                    .scratch = check_scratch(row, attention_scratch())};
+    return s;
+}
+
+static float *set_parts(struct check_row *row, const struct attention_case *c, struct scene *s) {
+    size_t floats = attention_part_floats(c->v_dim);
+    float *parts = check_output(row, c->rows * floats);
+    for (uint32_t r = 0; r < c->rows; r++) s->row[r].part = parts + r * floats;
+    return parts;
+}
+
+static void finish(const struct kernels *k, const struct attention_case *c, const float *parts,
+                   float *y) {
+    for (uint32_t r = 0; r < c->rows; r++)
+        k->attention_finish(parts + r * attention_part_floats(c->v_dim), y + (size_t)r * c->v_dim,
+                            c->v_dim);
+}
+
+static void run(struct check_row *row, const void *arg) {
+    const struct attention_case *c = arg;
+    struct scene *s = make_scene(row, c);
+    const struct kernels *ours = kernels_table(c->isa), *other = kernels_table(CPU_SCALAR);
+    if (c->isa == CPU_SCALAR) other = kernels_ref();
+    size_t n = (size_t)c->rows * c->v_dim;
+    float *got = check_output(row, n), *want = check_output(row, n);
+
+    float *parts = set_parts(row, c, s);
+    double pairs = (double)c->rows * c->pages * ATTENTION_PAGE;
+    double bytes = c->pages * (double)attention_block_bytes(c->k_dim, c->v_dim, c->kv);
+    while (check_again(row, bytes, 2 * pairs * (c->k_dim + c->v_dim)))
+        ours->attention[c->kv](&s->job);
+    finish(ours, c, parts, got);
+
+    float *wanted = set_parts(row, c, s);
+    other->attention[c->kv](&s->job);
+    finish(other, c, wanted, want);
+    if (c->isa == CPU_SCALAR) {
+        check_nmse(row, got, want, n, 1e-10);
+        return;
+    }
+    for (uint32_t r = 0; r < c->rows; r++) { /* max, sum, sums */
+        size_t at = r * attention_part_floats(c->v_dim);
+        check_equal(row, parts + at, wanted + at, 2);
+        check_equal(row, parts + at + 16, wanted + at + 16, c->v_dim);
+    }
+    check_equal(row, got, want, n);
+}
+
+/* A row gives the same bits alone as among others. */
+static void run_alone(struct check_row *row, const void *arg) {
+    const struct attention_case *c = arg;
+    struct scene *s = make_scene(row, c);
+    const struct kernels *k = kernels_table(c->isa);
+    size_t floats = attention_part_floats(c->v_dim);
+    float *together = set_parts(row, c, s), *alone = check_output(row, floats);
+    k->attention[c->kv](&s->job);
+    s->job.rows = 1;
+    for (uint32_t r = 0; r < c->rows; r++) {
+        struct attention_row one = s->row[r];
+        one.part = alone;
+        s->job.row = &one;
+        k->attention[c->kv](&s->job);
+        check_equal(row, alone, together + r * floats, 2);
+        check_equal(row, alone + 16, together + r * floats + 16, c->v_dim);
+    }
+}
+
+static void run_merge(struct check_row *row, const void *arg) {
+    const struct attention_case *c = arg;
+    const struct kernels *ours = kernels_table(c->isa), *other = kernels_table(CPU_SCALAR);
+    if (c->isa == CPU_SCALAR) other = kernels_ref();
+    size_t floats = attention_part_floats(c->v_dim);
+    float *got = check_output(row, floats), *want = check_output(row, floats);
+    ours->attention_clear(got, c->v_dim);
+    other->attention_clear(want, c->v_dim);
+    for (int i = 0; i < 9; i++) {
+        float *part = check_input(row, floats, -5, 5);
+        part[1] = check_uniform(row, 1, 64);
+        if (i % 4 == 0) ours->attention_clear(part, c->v_dim);
+        ours->attention_merge(got, part, c->v_dim);
+        other->attention_merge(want, part, c->v_dim);
+    }
+    float *y = check_output(row, c->v_dim), *z = check_output(row, c->v_dim);
+    ours->attention_finish(got, y, c->v_dim);
+    other->attention_finish(want, z, c->v_dim);
+    if (c->isa == CPU_SCALAR) check_close(row, y, z, c->v_dim, (struct check_bound){1e-6, 1e-6});
+    else check_equal(row, y, z, c->v_dim);
+}
+
+void check_attention(struct check *check) {
+    static const struct attention_case cases[] = {
+        {.k_dim = 16, .v_dim = 16, .rows = 1, .pages = 1},
+        {.k_dim = 8, .v_dim = 24, .rows = 7, .pages = 3},
+        {.k_dim = 64, .v_dim = 64, .rows = 63, .pages = 2},
+        {.k_dim = 64, .v_dim = 64, .rows = 7, .pages = 8},
+        {.k_dim = 80, .v_dim = 72, .rows = 13, .pages = 4, .window = 33},
+        {.k_dim = 128, .v_dim = 128, .rows = 64, .pages = 3, .window = 5},
+        {.k_dim = 256, .v_dim = 256, .rows = 5, .pages = 2, .softcap = 3},
+        {.k_dim = 17, .v_dim = 1, .rows = 20, .pages = 8, .window = 200, .softcap = 20},
+    };
+    CHECK_ISAS(check, isa)
+        for (int kv = 0; kv < KERNELS_KVS; kv++)
+            for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct attention_case c = cases[i];
+                c.isa = isa;
+                c.kv = (enum kernels_kv)kv;
+                char name[96];
+                snprintf(name, sizeof name, "%s.%s.k%u_v%u_r%u_p%u_w%u", cpu_isa_name(isa),
+                         kv == KERNELS_KV_F16 ? "f16" : "f32", c.k_dim, c.v_dim, c.rows, c.pages,
+                         c.window);
+                check_run(check, run, &c, "attention.%s", name);
+                check_run(check, run_alone, &c, "attention.%s.alone", name);
+                if (kv == 0) check_run(check, run_merge, &c, "attention_merge.%s", name);
+            }
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tiny.c: see tiny.h. */
+#include "tiny.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS_MAX = 2048, SHIFT = 17 };
+
+void tiny_init(struct tiny *t, struct check_row *row) {
+    *t = (struct tiny){.row = row};
+    graph_init(&t->graph, &t->arena);
+}
+
+struct weight *tiny_weight(struct tiny *t, const struct quant *quant, uint32_t rows,
+                           uint32_t cols) {
+    struct weight *w = arena_alloc(&t->arena, sizeof *w);
+    *w = (struct weight){.name = "w", .quant = quant, .rows = rows, .cols = cols};
+    w->row_bytes = quant_row_bytes(quant, cols);
+    if (strcmp(quant->name, "F32") == 0) {
+        w->data = check_input(t->row, (size_t)rows * cols, -1, 1);
+        return w;
+    }
+    float *values = arena_array(&t->arena, (size_t)rows * cols, sizeof *values);
+    for (size_t i = 0; i < (size_t)rows * cols; i++) values[i] = check_uniform(t->row, -1, 1);
+    void *data = check_bytes(t->row, rows * w->row_bytes);
+    quant->encode(values, data, (size_t)rows * cols / quant->block);
+    w->data = data;
+    return w;
+}
+
+value_id tiny_input(struct tiny *t, uint32_t ids, uint32_t cols) {
+    return graph_embed(&t->graph, tiny_weight(t, quant_list[QUANT_f32], ids, cols), 1);
+}
+
+void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t threads,
+               enum kv_type kv, uint32_t tokens) {
+    *run = (struct tiny_run){.tiny = t, .kv.type = kv};
+    const struct device_type *type = device_find(isa ? "cpu" : "ref");
+    ob_error error = {0};
+    CHECK_THAT(t->row, type->open(&(struct device_options){.cpu_isa = isa, .threads = threads},
+                                  &run->device, &error) == OB_OK);
+    uint32_t groups = t->graph.groups;
+    struct device_buffer **buffer = arena_array(&t->arena, groups, sizeof *buffer);
+    size_t *bytes = arena_array(&t->arena, groups, sizeof *bytes);
+    for (uint32_t g = 0; g < groups; g++) {
+        const struct cache_group *group = &t->graph.group[g];
+        bytes[g] = (size_t)group->layers * PAGE_TOKENS * group->kv_heads *
+                   (group->k_dim + group->v_dim) * (kv == KV_F16 ? 2 : 4);
+        type->alloc(run->device, bytes[g] * TINY_SEQS * TINY_PAGES, &buffer[g], &error);
+        for (uint32_t s = 0; s < TINY_SEQS; s++) {
+            uint32_t *page = arena_array(&t->arena, TINY_PAGES, sizeof *page);
+            for (uint32_t p = 0; p < TINY_PAGES; p++) /* interleaved, and backwards */
+                page[p] = (TINY_PAGES - 1 - p) * TINY_SEQS + s;
+            run->page[s][g] = page;
+        }
+    }
+    run->kv.group = buffer;
+    run->kv.page_bytes = bytes;
+    if (type->prepare(run->device, &t->graph, &run->kv, tokens, tokens, &run->plan, &error) !=
+        OB_OK)
+        check_fail(t->row, "prepare: %s", error.message);
+}
+
+void tiny_close(struct tiny_run *run) {
+    const struct device_type *type = run->device->type;
+    type->release(run->device, &run->plan);
+    for (uint32_t g = 0; g < run->tiny->graph.groups; g++) {
+        struct device_buffer *buffer = run->kv.group[g];
+        type->free(run->device, &buffer);
+    }
+    type->close(&run->device);
+}
+
+void tiny_step(struct tiny_run *run, const uint32_t count[TINY_SEQS], float *out) {
+    static int32_t id[TOKENS_MAX];
+    static uint32_t pos[TOKENS_MAX], row[TOKENS_MAX];
+    struct step step = {.id = id, .pos = pos, .row = row, .seq = run->seq};
+    for (uint32_t s = 0; s < TINY_SEQS; s++) {
+        if (count[s] == 0) continue;
+        run->seq[step.seqs++] = (struct step_seq){
+            .first = step.tokens, .count = count[s], .past = run->past[s], .page = run->page[s]};
+        for (uint32_t i = 0; i < count[s]; i++, step.tokens++) {
+            pos[step.tokens] = run->past[s]++;
+            id[step.tokens] = (int32_t)(pos[step.tokens] + SHIFT * s);
+            row[step.tokens] = step.tokens;
+        }
+    }
+    step.logits = step.tokens;
+    const float *result;
+    ob_error error = {0};
+    if (run->device->type->run(run->device, run->plan, &step, &result, &error) != OB_OK)
+        check_fail(run->tiny->row, "run: %s", error.message);
+    uint32_t cols = run->tiny->graph.value[run->tiny->graph.logits].cols;
+    if (out) memcpy(out, result, (size_t)step.tokens * cols * sizeof *out);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tiny.h: graphs of a few nodes on a device, for the devices tier: random inputs are embedding
+ * matrices whose row i is token i's. */
+#ifndef CHECK_TINY_H
+#define CHECK_TINY_H
+
+#include "base/arena.h"
+#include "check.h"
+#include "devices/device.h"
+
+enum { TINY_POSITIONS = 1600, TINY_PAGES = TINY_POSITIONS / PAGE_TOKENS + 1, TINY_SEQS = 4 };
+
+struct tiny {
+    struct check_row *row;
+    struct arena arena;
+    struct graph graph;
+};
+
+void tiny_init(struct tiny *t, struct check_row *row);
+struct weight *tiny_weight(struct tiny *t, const struct quant *quant, uint32_t rows, uint32_t cols);
+/* A value of `cols` whose row for token id i is row i of a random matrix. */
+value_id tiny_input(struct tiny *t, uint32_t ids, uint32_t cols);
+
+/* A device with caches for TINY_SEQS sequences of TINY_POSITIONS, and a plan. */
+struct tiny_run {
+    struct tiny *tiny;
+    struct device *device;
+    struct device_plan *plan;
+    struct device_kv kv;
+    const uint32_t *page[TINY_SEQS][4]; /* [sequence][group] */
+    struct step_seq seq[TINY_SEQS];
+    uint32_t past[TINY_SEQS];
+};
+/* isa NULL: the ref device. */
+void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t threads,
+               enum kv_type kv, uint32_t tokens);
+void tiny_close(struct tiny_run *run);
+/* Adds count[s] tokens to each sequence s; ids are the positions + 17 * s. Copies the output rows
+ * of all its tokens, sequence after sequence; out NULL: dropped. */
+void tiny_step(struct tiny_run *run, const uint32_t count[TINY_SEQS], float *out);
+
+#endif
