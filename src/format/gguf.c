@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gguf.c: a GGUF set of one or more parts, and access to its values. gguf_part.c parses each file;
- * here the parts are found, held against each other and joined. The first part carries the metadata;
- * another part may repeat a key with the same value, and has its own split.no and alignment. */
+ * here the parts are found, held against each other and joined. The first part carries the
+ * metadata; another part may repeat a key with the same value, and has its own split.no and
+ * alignment. */
 #include "format/gguf.h"
 
 #include <limits.h>
@@ -117,7 +118,7 @@ static ob_status open_part(struct gguf *gguf, const char *path, struct gguf_part
     return gguf_part_parse(part, &gguf->arena, error);
 }
 
-/* gguf->part[0] is the opened file, one of a set of split->count: opens the others by their names. */
+/* gguf->part[0] is the opened file, one of a set: opens the others by their names. */
 static ob_status open_others(struct gguf *gguf, const struct split *split, ob_error *error) {
     const char *path = gguf->part[0].path;
     uint32_t count = (uint32_t)split->count;
@@ -137,8 +138,8 @@ static ob_status open_others(struct gguf *gguf, const struct split *split, ob_er
     gguf->parts = count;
     for (uint32_t i = 0; i < count; i++) {
         if (i == split->no) continue;
-        char *name = arena_printf(&gguf->arena, "%.*s-%05u-of-%05u.gguf", (int)n - tail_n, opened.path,
-                                  i + 1, count);
+        char *name = arena_printf(&gguf->arena, "%.*s-%05u-of-%05u.gguf", (int)n - tail_n,
+                                  opened.path, i + 1, count);
         if (!name) return error_memory(error, "a path", n);
         ob_status status = open_part(gguf, name, &part[i], error);
         if (status == OB_ERR_NOT_FOUND) {
@@ -156,7 +157,8 @@ static ob_status open_others(struct gguf *gguf, const struct split *split, ob_er
 
 /* Equal names in file order. */
 static int by_name(const void *a, const void *b) {
-    const struct gguf_tensor *x = *(struct gguf_tensor *const *)a, *y = *(struct gguf_tensor *const *)b;
+    const struct gguf_tensor *x = *(struct gguf_tensor *const *)a,
+                             *y = *(struct gguf_tensor *const *)b;
     int order = str_order(x->name, y->name);
     return order ? order : (x > y) - (x < y);
 }

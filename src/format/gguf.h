@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gguf.h: GGUF v2 and v3 files (also split ones, "-00001-of-0000N.gguf"), mapped and bounds-checked.
- * Layout: ggml's docs/gguf.md. After gguf_open every string, array, tensor and offset lies inside a
- * mapped file, keys and tensor names are unique plain UTF-8, tensors do not overlap, dims are non-zero
- * and products fit. A split set opens from any of its parts; its metadata is the first part's.
- * Immutable after open, so thread safe. Strings and data point into the mapping. */
+ * gguf.h: GGUF v2 and v3 files (also split ones, "-00001-of-0000N.gguf"), mapped and
+ * bounds-checked. Layout: ggml's docs/gguf.md. After gguf_open every string, array, tensor and
+ * offset lies inside a mapped file, keys and tensor names are unique plain UTF-8, tensors do not
+ * overlap, dims are non-zero and products fit. A split set opens from any of its parts; its
+ * metadata is the first part's. Immutable after open, so thread safe. Strings and data point into
+ * the mapping. */
 #ifndef FORMAT_GGUF_H
 #define FORMAT_GGUF_H
 

@@ -35,8 +35,8 @@ struct reader {
     ob_error *error;
 };
 
-static ob_status fail(const struct reader *r, ob_status status, uint64_t at, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+static ob_status fail(const struct reader *r, ob_status status, uint64_t at, const char *format,
+                      ...) __attribute__((format(printf, 4, 5)));
 
 static ob_status fail(const struct reader *r, ob_status status, uint64_t at, const char *format,
                       ...) {
@@ -111,8 +111,9 @@ static ob_status read_name(struct reader *r, struct str *out, const char *what) 
 
 size_t gguf_width(enum gguf_type type) {
     static const uint8_t width[GGUF_TYPES] = {
-        [GGUF_U8] = 1,  [GGUF_I8] = 1,  [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
-        [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8};
+        [GGUF_U8] = 1,  [GGUF_I8] = 1,  [GGUF_U16] = 2, [GGUF_I16] = 2,
+        [GGUF_U32] = 4, [GGUF_I32] = 4, [GGUF_F32] = 4, [GGUF_BOOL] = 1,
+        [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8};
     return (unsigned)type < GGUF_TYPES ? width[type] : 0;
 }
 
@@ -133,13 +134,15 @@ static ob_status read_elements(struct reader *r, struct arena *arena, struct ggu
     size_t width = type == GGUF_STRING ? 8 : gguf_width(type);
     v->data = here(r);
     if (v->n > left(r) / width)
-        return fail(r, OB_ERR_FORMAT, r->at, "%llu elements of %zu or more bytes run past the end of"
-                    " the file", (unsigned long long)v->n, width);
+        return fail(r, OB_ERR_FORMAT, r->at,
+                    "%llu elements of %zu or more bytes run past the end of the file",
+                    (unsigned long long)v->n, width);
     if (type == GGUF_STRING) {
         uint64_t one, *index = &one;
         if (v->type == GGUF_ARRAY) {
             index = arena_array(arena, (size_t)v->n, sizeof *index);
-            if (!index) return error_memory(r->error, "a string array", (size_t)v->n * sizeof *index);
+            if (!index)
+                return error_memory(r->error, "a string array", (size_t)v->n * sizeof *index);
             v->at = index;
         }
         return read_strings(r, v->n, index);
@@ -184,7 +187,8 @@ static ob_status read_value(struct reader *r, struct arena *arena, struct gguf_v
 /* Tables of names are sorted arrays, not hash tables: a hostile file can make every name collide,
  * but not make a sort slow. Equal keys stand in file order. */
 static int by_key(const void *a, const void *b) {
-    const struct gguf_value *x = *(struct gguf_value *const *)a, *y = *(struct gguf_value *const *)b;
+    const struct gguf_value *x = *(struct gguf_value *const *)a,
+                            *y = *(struct gguf_value *const *)b;
     int order = str_order(x->key, y->key);
     return order ? order : (x > y) - (x < y);
 }
@@ -253,7 +257,8 @@ static ob_status read_dims(struct reader *r, struct gguf_tensor *t) {
 /* Type and dims to bytes; rows are whole blocks. */
 static ob_status size_tensor(struct reader *r, struct gguf_tensor *t, size_t at) {
     if (t->dim[0] % t->quant->block)
-        return fail(r, OB_ERR_FORMAT, at, "a row of %llu weights is no whole number of %s blocks of %u",
+        return fail(r, OB_ERR_FORMAT, at,
+                    "a row of %llu weights is no whole number of %s blocks of %u",
                     (unsigned long long)t->dim[0], t->quant->name, t->quant->block);
     size_t bytes = quant_row_bytes(t->quant, t->dim[0]);
     bool fits = bytes != 0;
@@ -286,14 +291,24 @@ static ob_status read_tensor(struct reader *r, struct gguf_tensor *t) {
     at = r->at;
     if ((status = read_u64(r, &t->offset, "a tensor's offset")) != OB_OK) return status;
     if (t->offset & (r->part->alignment - 1))
-        return fail(r, OB_ERR_FORMAT, at, "the tensor's offset %llu is no multiple of the alignment %u",
+        return fail(r, OB_ERR_FORMAT, at,
+                    "the tensor's offset %llu is no multiple of the alignment %u",
                     (unsigned long long)t->offset, r->part->alignment);
     return OB_OK;
 }
 
 static int by_offset(const void *a, const void *b) {
-    const struct gguf_tensor *x = *(struct gguf_tensor *const *)a, *y = *(struct gguf_tensor *const *)b;
+    const struct gguf_tensor *x = *(struct gguf_tensor *const *)a,
+                             *y = *(struct gguf_tensor *const *)b;
     return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static ob_status past_end(const struct reader *r, const struct gguf_tensor *t) {
+    uint64_t at; /* where the tensor would start, if that is a number */
+    if (__builtin_add_overflow(r->part->data_at, t->offset, &at)) at = OB_NO_OFFSET;
+    return fail(r, OB_ERR_FORMAT, at,
+                "the tensor's %zu bytes run past the end of the file (%zu bytes)", t->bytes,
+                r->part->size);
 }
 
 /* Offsets become places in the file: all inside it, none shared. */
@@ -307,10 +322,7 @@ static ob_status place_tensors(struct reader *r, struct gguf_part *part) {
         struct gguf_tensor *t = sorted[i] = &part->tensor[i];
         r->where = t->name;
         if (t->offset > room || t->bytes > room - t->offset)
-            status = fail(r, OB_ERR_FORMAT, part->data_at > UINT64_MAX - t->offset
-                              ? OB_NO_OFFSET : part->data_at + t->offset,
-                          "the tensor's %zu bytes run past the end of the file (%zu bytes)", t->bytes,
-                          part->size);
+            status = past_end(r, t);
     }
     if (status == OB_OK) qsort(sorted, part->tensors, sizeof *sorted, by_offset);
     for (size_t i = 0; i + 1 < part->tensors && status == OB_OK; i++) {
@@ -340,8 +352,8 @@ static ob_status read_header(struct reader *r, struct gguf_part *part, uint64_t 
     if ((status = read_u32(r, &part->version, "the header")) != OB_OK) return status;
     /* A big-endian file writes the magic the same way, so its version reads as 2 << 24. */
     if (part->version && (part->version & 0xffff) == 0)
-        return fail(r, OB_ERR_UNSUPPORTED, 4, "a big-endian GGUF file; only little-endian ones are"
-                    " supported");
+        return fail(r, OB_ERR_UNSUPPORTED, 4,
+                    "a big-endian GGUF file; only little-endian ones are supported");
     if (part->version != 2 && part->version != 3)
         return fail(r, OB_ERR_UNSUPPORTED, 4, "GGUF version %u; versions 2 and 3 are supported",
                     part->version);

@@ -58,7 +58,8 @@ static void put_key(struct gguf_writer *w, struct str key, enum gguf_type type) 
     w->value_count++;
 }
 
-static void put_array_key(struct gguf_writer *w, const char *key, enum gguf_type element, size_t n) {
+static void put_array_key(struct gguf_writer *w, const char *key, enum gguf_type element,
+                          size_t n) {
     put_key(w, str_of(key), GGUF_ARRAY);
     add_u32(&w->values, (uint32_t)element);
     add_u64(&w->values, n);
@@ -91,8 +92,8 @@ void gguf_put_str(struct gguf_writer *w, const char *key, struct str value) {
     add_str(&w->values, value);
 }
 
-void gguf_put_array(struct gguf_writer *w, const char *key, enum gguf_type element, const void *data,
-                    size_t n) {
+void gguf_put_array(struct gguf_writer *w, const char *key, enum gguf_type element,
+                    const void *data, size_t n) {
     assert(gguf_width(element));
     put_array_key(w, key, element, n);
     buf_add(&w->values, data, n * gguf_width(element));

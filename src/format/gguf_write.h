@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gguf_write.h: writes GGUF v3 files. Keys and tensors are put one by one, then the whole is written:
- * to a buffer, or to a file that appears under its name only when complete. Tensor data is asked for
- * while writing and never held. Lack of memory while putting is reported by the write. Keys and
- * names must be unique, as the reader demands. Not thread safe. */
+ * gguf_write.h: writes GGUF v3 files. Keys and tensors are put one by one, then the whole is
+ * written: to a buffer, or to a file that appears under its name only when complete. Tensor data is
+ * asked for while writing and never held. Lack of memory while putting is reported by the write.
+ * Keys and names must be unique, as the reader demands. Not thread safe. */
 #ifndef FORMAT_GGUF_WRITE_H
 #define FORMAT_GGUF_WRITE_H
 
@@ -36,8 +36,8 @@ void gguf_put_f32(struct gguf_writer *w, const char *key, float value);
 void gguf_put_f64(struct gguf_writer *w, const char *key, double value);
 void gguf_put_str(struct gguf_writer *w, const char *key, struct str value);
 /* n elements of a fixed-size type, copied. */
-void gguf_put_array(struct gguf_writer *w, const char *key, enum gguf_type element, const void *data,
-                    size_t n);
+void gguf_put_array(struct gguf_writer *w, const char *key, enum gguf_type element,
+                    const void *data, size_t n);
 void gguf_put_strs(struct gguf_writer *w, const char *key, const struct str *value, size_t n);
 /* A value as read, with its key. */
 void gguf_put_value(struct gguf_writer *w, const struct gguf_value *value);

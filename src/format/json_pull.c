@@ -33,7 +33,8 @@ size_t pull_offset(const struct json_pull *j) { return (size_t)(j->p - j->start)
 
 ob_status pull_error(const struct json_pull *j, ob_error *error) {
     if (j->message == out_of_memory) return error_memory(error, "a JSON string", j->scratch.n);
-    error_set(error, OB_ERR_FORMAT, "malformed JSON: %s", j->message ? j->message : "unexpected content");
+    error_set(error, OB_ERR_FORMAT, "malformed JSON: %s",
+              j->message ? j->message : "unexpected content");
     error_at(error, NULL, NULL, pull_offset(j));
     return OB_ERR_FORMAT;
 }
@@ -46,7 +47,8 @@ static enum pull_kind bad(struct json_pull *j, const char *message) {
 }
 
 static void skip_space(struct json_pull *j) {
-    while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\t' || *j->p == '\r')) j->p++;
+    while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\t' || *j->p == '\r'))
+        j->p++;
 }
 
 /* ---- strings --------------------------------------------------------------------------------- */
@@ -73,7 +75,8 @@ static const char *read_unicode(struct json_pull *j) {
     if (!read_hex4(j, &code)) return "\\u needs four hexadecimal digits";
     if (code >= 0xdc00 && code <= 0xdfff) return "a surrogate without its pair";
     if (code >= 0xd800 && code <= 0xdbff) {
-        if (j->end - j->p < 2 || j->p[0] != '\\' || j->p[1] != 'u') return "a surrogate without its pair";
+        if (j->end - j->p < 2 || j->p[0] != '\\' || j->p[1] != 'u')
+            return "a surrogate without its pair";
         j->p += 2;
         if (!read_hex4(j, &low)) return "\\u needs four hexadecimal digits";
         if (low < 0xdc00 || low > 0xdfff) return "a surrogate without its pair";
@@ -147,7 +150,8 @@ static const char *read_number(struct json_pull *j) {
     const char *from = j->p;
     skip_one_of(j, "-");
     if (!skip_one_of(j, "0") && skip_digits(j) == 0) return "a number without digits";
-    if (skip_one_of(j, ".") && skip_digits(j) == 0) return "a number without digits after its point";
+    if (skip_one_of(j, ".") && skip_digits(j) == 0)
+        return "a number without digits after its point";
     if (skip_one_of(j, "eE")) {
         skip_one_of(j, "+-");
         if (skip_digits(j) == 0) return "a number without digits in its exponent";
@@ -253,12 +257,14 @@ enum pull_kind pull_next(struct json_pull *j) {
     if (j->state == BROKEN) return PULL_BAD;
     j->text = (struct str){0};
     skip_space(j);
-    if (j->state == DONE) return j->p == j->end ? (j->kind = PULL_END) : bad(j, "more after the end");
+    if (j->state == DONE)
+        return j->p == j->end ? (j->kind = PULL_END) : bad(j, "more after the end");
     if (j->p == j->end) return bad(j, "the text ends too early");
     char open = j->depth ? j->stack[j->depth - 1] : 0;
     if (j->state == AFTER_VALUE) {
         if (*j->p == (open == '[' ? ']' : '}')) return close_nest(j);
-        if (*j->p != ',') return bad(j, open == '[' ? "a comma or ] is expected" : "a comma or } is expected");
+        if (*j->p != ',')
+            return bad(j, open == '[' ? "a comma or ] is expected" : "a comma or } is expected");
         j->p++;
         j->state = open == '[' ? VALUE : KEY;
         skip_space(j);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * json_pull.h: a pull reader for large JSON (tokenizer.json, safetensors headers and indexes): no
- * tree, memory only for the current string. Strict RFC 8259: UTF-8, no lone surrogates, nothing after
- * the value; nesting at most PULL_DEPTH. Keys may repeat, the caller looks. The text must outlive the
- * reader. Not thread safe. Names say pull, because json_ and JSON_ are jansson's. */
+ * tree, memory only for the current string. Strict RFC 8259: UTF-8, no lone surrogates, nothing
+ * after the value; nesting at most PULL_DEPTH. Keys may repeat, the caller looks. The text must
+ * outlive the reader. Not thread safe. Names say pull, because json_ and JSON_ are jansson's. */
 #ifndef FORMAT_JSON_PULL_H
 #define FORMAT_JSON_PULL_H
 
@@ -45,7 +45,8 @@ enum pull_kind pull_next(struct json_pull *j);
 /* Skips the value that comes next: after a PULL_KEY, or an element, or a key with its value. false:
  * malformed, or nothing was left to skip (kind is the end that came instead). */
 bool pull_skip(struct json_pull *j);
-/* The current PULL_NUMBER as a double (infinite if too large) / as an exact integer (false if it is none or out of range). */
+/* The current PULL_NUMBER as a double (infinite if too large), or as an exact integer: false if it
+ * is none or out of range. */
 double pull_number(const struct json_pull *j);
 bool pull_u64(const struct json_pull *j, uint64_t *out);
 bool pull_i64(const struct json_pull *j, int64_t *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safetensors.c: see safetensors.h. Each file's header is read with the pull reader into one growing
- * list; then the list is sorted by place to find overlaps and by name for the search. */
+ * safetensors.c: see safetensors.h. Each file's header is read with the pull reader into one
+ * growing list; then the list is sorted by place to find overlaps and by name for the search. */
 #include "format/safetensors.h"
 
 #include <stdarg.h>
@@ -68,7 +68,8 @@ struct reader {
 static uint64_t place(const struct reader *r) { return 8 + pull_offset(&r->json); }
 
 static ob_status wrong(const struct reader *r, const char *message) {
-    if (r->json.kind != PULL_BAD) return fail(r->error, r->part->path, r->where, place(r), "%s", message);
+    if (r->json.kind != PULL_BAD)
+        return fail(r->error, r->part->path, r->where, place(r), "%s", message);
     ob_status status = pull_error(&r->json, r->error);
     if (r->error && r->error->offset != OB_NO_OFFSET) r->error->offset += 8;
     error_at(r->error, r->part->path, NULL, OB_NO_OFFSET);
@@ -131,14 +132,16 @@ static ob_status set_data(struct reader *r, struct safetensors_tensor *t, const 
     uint64_t room = part->size - r->data_at, bits = bits_of(t->dtype), want;
     if (offset[0] > offset[1]) return wrong(r, "the data ends before it starts");
     if (offset[1] > room)
-        return fail(r->error, part->path, r->where, place(r),
-                    "data up to byte %llu runs past the end of the file, which has %llu bytes of data",
-                    (unsigned long long)offset[1], (unsigned long long)room);
+        return fail(
+            r->error, part->path, r->where, place(r),
+            "data up to byte %llu runs past the end of the file, which has %llu bytes of data",
+            (unsigned long long)offset[1], (unsigned long long)room);
     t->bytes = (size_t)(offset[1] - offset[0]);
     if (bits && (__builtin_mul_overflow(count, bits, &want) || want != (uint64_t)t->bytes * 8))
         return fail(r->error, part->path, r->where, place(r),
-                    "%zu bytes, but its shape and type %.*s want %llu weights of %llu bits", t->bytes,
-                    STR_ARG(t->dtype), (unsigned long long)count, (unsigned long long)bits);
+                    "%zu bytes, but its shape and type %.*s want %llu weights of %llu bits",
+                    t->bytes, STR_ARG(t->dtype), (unsigned long long)count,
+                    (unsigned long long)bits);
     t->offset = r->data_at + offset[0];
     t->data = part->p + t->offset;
     return OB_OK;
@@ -153,7 +156,8 @@ static ob_status read_tensor(struct reader *r, struct str name) {
     ob_status status = read_copy(r, name, &t.name);
     if (status != OB_OK) return status;
     r->where = t.name;
-    if (t.name.n == 0 || memchr(t.name.p, 0, t.name.n)) return wrong(r, "a tensor name must be text");
+    if (t.name.n == 0 || memchr(t.name.p, 0, t.name.n))
+        return wrong(r, "a tensor name must be text");
     if (pull_next(&r->json) != PULL_OBJECT) return wrong(r, "a tensor's entry must be an object");
     while (pull_next(&r->json) == PULL_KEY) {
         struct str key = r->json.text;
@@ -171,7 +175,8 @@ static ob_status read_tensor(struct reader *r, struct str name) {
         if (status != OB_OK) return status;
     }
     if (r->json.kind != PULL_OBJECT_END) return wrong(r, "a tensor's entry must be an object");
-    if (!t.dtype.p || !has_shape || offsets != 2) return wrong(r, "dtype, shape or data_offsets is missing");
+    if (!t.dtype.p || !has_shape || offsets != 2)
+        return wrong(r, "dtype, shape or data_offsets is missing");
     if ((status = set_shape(r, &t, shape, dims, &count)) != OB_OK) return status;
     if ((status = set_data(r, &t, offset, count)) != OB_OK) return status;
     t.quant = quant_of(t.dtype);
@@ -221,8 +226,9 @@ static ob_status read_part(struct safetensors *st, uint32_t index, ob_error *err
         return fail(error, part->path, r.where, 0, "too short for a safetensors file");
     memcpy(&n, part->p, sizeof n);
     if (n > HEADER_MAX || n > part->size - sizeof n)
-        return fail(error, part->path, r.where, 0, "no safetensors file: a header of %llu bytes in a"
-                    " file of %zu", (unsigned long long)n, part->size);
+        return fail(error, part->path, r.where, 0,
+                    "no safetensors file: a header of %llu bytes in a file of %zu",
+                    (unsigned long long)n, part->size);
     r.data_at = sizeof n + (size_t)n;
     pull_open(&r.json, (const char *)part->p + sizeof n, (size_t)n);
     ob_status status = read_header(&r);
@@ -352,8 +358,9 @@ static ob_status open_shards(struct safetensors *st, const char *directory, cons
         if (i > 0 && !str_eq(row[i].file, row[i - 1].file)) part++;
         const struct safetensors_tensor *t = safetensors_tensor_find(st, row[i].name);
         if (!t || t->part != part)
-            status = fail(error, path, row[i].name, row[i].at, "the tensor is not in %.*s, where the"
-                          " index has it", STR_ARG(row[i].file));
+            status = fail(error, path, row[i].name, row[i].at,
+                          "the tensor is not in %.*s, where the index has it",
+                          STR_ARG(row[i].file));
     }
     return status;
 }

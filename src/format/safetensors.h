@@ -4,10 +4,10 @@
  * model.safetensors.index.json names; mapped and bounds-checked. A file is a length (u64), a JSON
  * header {name: {dtype, shape, data_offsets}} and the data.
  * After opening every tensor lies inside its file, names are unique over all shards, dims are
- * non-zero, tensors of one file do not overlap, and bytes are what dtype and shape say. Gaps between
- * tensors are tolerated. Data types without a weight format of ours (F64, I64, F8_E4M3...) are listed
- * with quant NULL: who needs such a tensor refuses it by name.
- * Immutable after open, so thread safe. */
+ * non-zero, tensors of one file do not overlap, and bytes are what dtype and shape say. Gaps
+ * between tensors are tolerated. Data types without a weight format of ours (F64, I64, F8_E4M3...)
+ * are listed with quant NULL: who needs such a tensor refuses it by name. Immutable after open, so
+ * thread safe. */
 #ifndef FORMAT_SAFETENSORS_H
 #define FORMAT_SAFETENSORS_H
 
@@ -19,7 +19,7 @@ struct safetensors_tensor {
     struct str name;
     struct str dtype;          /* as the file spells it */
     const struct quant *quant; /* NULL: none of ours */
-    uint32_t ndim;             /* 1-4; a scalar has one; of more than four the outer ones are folded */
+    uint32_t ndim;             /* 1-4; a scalar has 1; of more than 4 the outer ones are folded */
     uint64_t dim[4];           /* dim[0] is the row length, the last of the file's shape */
     const void *data;          /* any alignment */
     size_t bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * source.c: one view of a model on disk, over a GGUF set or a Hugging Face directory. The tensor list
- * runs parallel to the underlying reader's, so that its search serves here too. */
+ * source.c: one view of a model on disk, over a GGUF set or a Hugging Face directory. The tensor
+ * list runs parallel to the underlying reader's, so that its search serves here too. */
 #include "format/source.h"
 
 #include <stdio.h>

@@ -20,7 +20,7 @@ struct source_tensor {
     const struct quant *quant; /* NULL for safetensors' types that are no weight format of ours: who
                                 * needs the tensor refuses it by name and `type` */
     uint32_t ndim;      /* 1-4 */
-    uint64_t dim[4];    /* dim[0] is the row length (the last of safetensors' shape); unused are 1 */
+    uint64_t dim[4];    /* dim[0] is the row length (the last in safetensors); unused are 1 */
     const void *data;   /* mapped; rows contiguous, any alignment */
     size_t bytes;
 };

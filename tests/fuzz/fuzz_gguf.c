@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuzz_gguf.c: any bytes as a GGUF file. What opens is read to its last byte, and must come back the
- * same when written again. */
+ * fuzz_gguf.c: any bytes as a GGUF file. What opens is read to its last byte, and must come back
+ * the same when written again. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -47,7 +47,8 @@ static void write_again(const struct gguf *g) {
     for (size_t i = 0; i < gguf_value_count(g); i++) gguf_put_value(w, gguf_value_at(g, i));
     for (size_t i = 0; i < gguf_tensor_count(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
-        struct gguf_new_tensor n = {.name = t->name, .quant = t->quant, .ndim = t->ndim, .data = t->data};
+        struct gguf_new_tensor n = {
+            .name = t->name, .quant = t->quant, .ndim = t->ndim, .data = t->data};
         memcpy(n.dim, t->dim, sizeof n.dim);
         gguf_put_tensor(w, &n);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuzz_hf_dir.c: a Hugging Face directory: config.json, an index and one shard, cut from the input at
- * lines of "--". */
+ * fuzz_hf_dir.c: a Hugging Face directory: config.json, an index and one shard, cut from the input
+ * at lines of "--". */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

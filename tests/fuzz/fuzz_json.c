@@ -10,8 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* Where the two may differ: jansson refuses NUL in keys and numbers that do not fit, and takes a NUL
- * byte for the end of the text; we bound the nesting. */
+/* Where the two may differ: jansson refuses NUL in keys and numbers that do not fit, and takes a
+ * NUL byte for the end of the text; we bound the nesting. */
 static bool differ;
 
 static json_t *build(struct json_pull *j);

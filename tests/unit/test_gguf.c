@@ -88,7 +88,13 @@ static void check_sample(const struct gguf *g) {
     double f;
     bool b;
     struct str s;
-    static const struct { const char *key; bool is_u64, is_i64; uint64_t u; int64_t i; double f; } ints[] = {
+    static const struct {
+        const char *key;
+        bool is_u64, is_i64;
+        uint64_t u;
+        int64_t i;
+        double f;
+    } ints[] = {
         {"u8", true, true, 200, 200, 200},
         {"i8", false, true, 0, -100, -100},
         {"u16", true, true, 60000, 60000, 60000},
@@ -116,7 +122,8 @@ static void check_sample(const struct gguf *g) {
     assert_true(gguf_i64(gguf_find(g, "array"), 1, &i) && i == -2);
     assert_false(gguf_i64(gguf_find(g, "array"), 3, &i));
     assert_int_equal(gguf_find(g, "empty")->n, 0);
-    assert_true(gguf_str(gguf_find(g, "strings"), 2, &s) && s.n == 3 && memcmp(s.p, "\xff\0z", 3) == 0);
+    assert_true(gguf_str(gguf_find(g, "strings"), 2, &s) && s.n == 3 &&
+                memcmp(s.p, "\xff\0z", 3) == 0);
     assert_true(gguf_str(gguf_find(g, "strings"), 1, &s) && s.n == 0);
     assert_true(gguf_str(gguf_find(g, "general.architecture"), 0, &s) && str_is(s, "test"));
     assert_null(gguf_find(g, "absent"));
@@ -176,7 +183,8 @@ static void round_trip(void **state) {
 
 static ob_status from_ramp(void *user, uint64_t offset, void *out, size_t n, ob_error *error) {
     if (*(bool *)user) return error_set(error, OB_ERR_IO, "no more data");
-    for (size_t i = 0; i < n; i++) ((unsigned char *)out)[i] = (unsigned char)((offset + i) * 7 >> 8);
+    for (size_t i = 0; i < n; i++)
+        ((unsigned char *)out)[i] = (unsigned char)((offset + i) * 7 >> 8);
     return OB_OK;
 }
 
@@ -189,8 +197,12 @@ static void writes_streams_into_place(void **state) {
     ob_error error;
     struct gguf *g;
     struct gguf_writer *w = gguf_writer_new();
-    gguf_put_tensor(w, &(struct gguf_new_tensor){.name = STR_LIT("big"), .quant = f32(), .ndim = 1,
-                                                 .dim = {700001}, .read = from_ramp, .user = &broken});
+    gguf_put_tensor(w, &(struct gguf_new_tensor){.name = STR_LIT("big"),
+                                                 .quant = f32(),
+                                                 .ndim = 1,
+                                                 .dim = {700001},
+                                                 .read = from_ramp,
+                                                 .user = &broken});
     put_f32(w, "after", 4, 1);
     assert_int_equal(gguf_write_file(w, path, &error), OB_OK);
     assert_false(os_is_file(part));
@@ -230,7 +242,8 @@ static void every_truncation_is_an_error(void **state) {
         struct gguf *g;
         ob_error error;
         ob_status status = open_copy(file.p, n, &g, &error);
-        if ((status == OB_OK) != (n >= end)) fail_msg("%zu of %zu bytes: %s", n, file.n, error.message);
+        if ((status == OB_OK) != (n >= end))
+            fail_msg("%zu of %zu bytes: %s", n, file.n, error.message);
         if (status == OB_OK) touch(g);
         else assert_true(error.message[0] && strcmp(error.file, "test.gguf") == 0);
         gguf_close(&g);
@@ -288,7 +301,8 @@ static void refused(struct buf *b, const char *message, const char *where, uint6
     ob_status status = open_copy(b->p, b->n, &g, &error);
     if (status == OB_OK) fail_msg("opened, want '%s'", message);
     ob_error_line(&error, line, sizeof line);
-    if (!strstr(error.message, message) || strcmp(error.where, where) != 0 || error.offset != offset)
+    if (!strstr(error.message, message) || strcmp(error.where, where) != 0 ||
+        error.offset != offset)
         fail_msg("'%s', want '%s' at '%s' %llu", line, message, where, (unsigned long long)offset);
     assert_null(strchr(line, '\n'));
     buf_free(b);
@@ -319,7 +333,12 @@ static void headers_that_lie(void **state) {
 
 static void values_that_lie(void **state) {
     (void)state;
-    static const struct { uint32_t type, element; uint64_t n; const char *message; uint64_t offset; } row[] = {
+    static const struct {
+        uint32_t type, element;
+        uint64_t n;
+        const char *message;
+        uint64_t offset;
+    } row[] = {
         {13, 0, 0, "unknown value type 13", 33},
         {GGUF_ARRAY, GGUF_ARRAY, 1, "array of arrays", 37},
         {GGUF_ARRAY, 99, 1, "unknown array element type 99", 37},
@@ -374,7 +393,13 @@ static void tensors_that_lie(void **state) {
     (void)state;
     const uint32_t q8 = quant_named("Q8_0")->id;
     static const uint64_t huge = 1ull << 62;
-    static const struct { uint64_t d0, d1; uint32_t q8, type; uint64_t offset; const char *message; uint64_t at; } row[] = {
+    static const struct {
+        uint64_t d0, d1;
+        uint32_t q8, type;
+        uint64_t offset;
+        const char *message;
+        uint64_t at;
+    } row[] = {
         {0, 1, 0, 0, 0, "dimension 0 is zero", 37},
         {1, 0, 0, 0, 0, "dimension 1 is zero", 45},
         {huge, 4, 0, 0, 0, "overflow", 24},
@@ -456,7 +481,8 @@ static void a_set_opens_from_any_part(void **state) {
     for (unsigned from = 1; from <= 3; from++) {
         struct gguf *g;
         ob_error error;
-        if (open_from(dir, from, &g, &error) != OB_OK) fail_msg("%s: %s", error.file, error.message);
+        if (open_from(dir, from, &g, &error) != OB_OK)
+            fail_msg("%s: %s", error.file, error.message);
         assert_int_equal(gguf_parts(g), 3);
         assert_int_equal(gguf_tensor_count(g), 3);
         assert_int_equal(gguf_alignment(g), 32);
@@ -467,7 +493,9 @@ static void a_set_opens_from_any_part(void **state) {
             assert_int_equal(t->part, i);
             assert_int_equal(t->dim[1], i + 1);
             assert_memory_equal(t->data, weights, t->bytes);
-            assert_non_null(strstr(gguf_part_path(g, i), i == 0 ? "00001-of" : i == 1 ? "00002-of" : "00003-of"));
+            char name[32];
+            snprintf(name, sizeof name, "%05u-of-00003", i + 1);
+            assert_non_null(strstr(gguf_part_path(g, i), name));
         }
         gguf_close(&g);
     }
@@ -492,7 +520,8 @@ static void parts_that_disagree_are_named(void **state) {
         {{2, 3, 3, "b", NULL, NULL}, "split.no", "is part 3 of 3 where part 2 of 3 is expected"},
         {{3, 3, 3, "b", NULL, NULL}, "split.no", "part 3 of a set of 3 (they count from 0)"},
         {{1, 3, 4, "b", NULL, NULL}, "split.tensors.count", "differs from the first part's"},
-        {{1, 3, 3, "b", "general.architecture", "other"}, "general.architecture", "differs from the first"},
+        {{1, 3, 3, "b", "general.architecture", "other"}, "general.architecture",
+         "differs from the first part's"},
         {{1, 3, 3, "b", "new", "x"}, "new", "is not in the first part"},
         {{1, 3, 3, "a", NULL, NULL}, "a", "appears twice"},
     };

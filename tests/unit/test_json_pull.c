@@ -27,7 +27,11 @@ static void trace(const char *text, size_t n, struct buf *out) {
         case PULL_NULL: buf_puts(out, "null "); break;
         case PULL_BOOL: buf_puts(out, j.truth ? "true " : "false "); break;
         case PULL_NUMBER: buf_printf(out, "%.*s ", STR_ARG(j.text)); break;
-        case PULL_STRING: buf_puts(out, "'"), buf_add(out, j.text.p, j.text.n), buf_puts(out, "' "); break;
+        case PULL_STRING:
+            buf_putc(out, '\'');
+            buf_add(out, j.text.p, j.text.n);
+            buf_puts(out, "' ");
+            break;
         case PULL_KEY: buf_add(out, j.text.p, j.text.n), buf_puts(out, ": "); break;
         case PULL_ARRAY: buf_puts(out, "[ "); break;
         case PULL_ARRAY_END: buf_puts(out, "] "); break;
@@ -58,7 +62,8 @@ static void valid_texts(void **state) {
     EXPECT("7", "7 .");
     EXPECT("\"\"", "'' .");
     EXPECT("\"a\\n\\\"\\\\\\/\\b\\f\\r\\tz\"", "'a\n\"\\/\b\f\r\tz' .");
-    EXPECT("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00!\"", "'A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80!' .");
+    EXPECT("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00!\"",
+           "'A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80!' .");
     EXPECT("\"\xc3\xa9\xf0\x9f\x98\x80\"", "'\xc3\xa9\xf0\x9f\x98\x80' .");
     EXPECT("{\"a\\u0062\":\"plain\",\"\":0}", "{ ab: 'plain' : 0 } .");
     EXPECT("[0,-0,10,1.5,1E5,1e-5]", "[ 0 -0 10 1.5 1E5 1e-5 ] .");
@@ -126,7 +131,13 @@ static void nesting_is_bounded(void **state) {
 
 static void numbers(void **state) {
     (void)state;
-    static const struct { const char *text; double d; bool is_u, is_i; uint64_t u; int64_t i; } row[] = {
+    static const struct {
+        const char *text;
+        double d;
+        bool is_u, is_i;
+        uint64_t u;
+        int64_t i;
+    } row[] = {
         {"0", 0, true, true, 0, 0},
         {"-7", -7, false, true, 0, -7},
         {"18446744073709551615", 18446744073709551615.0, true, false, UINT64_MAX, 0},

@@ -107,32 +107,41 @@ static void truncations_and_bit_flips(void **state) {
     buf_free(&b);
 }
 
+/* An entry of the header. */
+#define F32(name, shape, offsets) \
+    "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+
 static void files_that_lie(void **state) {
     (void)state;
-    static const struct { const char *entry, *message; } row[] = {
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[0,2],\"data_offsets\":[0,0]}", "a dimension is zero"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}", "the shape overflows"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}", "want 4611686018427387904 weights"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}", "want 2 weights of 32 bits"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}", "ends before it starts"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[60,68]}", "which has 64 bytes of data"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[18446744073709551608,18446744073709551615]}", "which has 64 bytes of data"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-8,0]}", "two whole numbers"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}", "is missing"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,1,2]}", "two whole numbers"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}", "a few whole numbers"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}", "a few whole numbers"},
+    static const struct {
+        const char *entry, *message;
+    } row[] = {
+        {F32("t", "[0,2]", "[0,0]"), "a dimension is zero"},
+        {F32("t", "[4611686018427387904,4]", "[0,0]"), "the shape overflows"},
+        {F32("t", "[4611686018427387904]", "[0,0]"), "want 4611686018427387904 weights"},
+        {F32("t", "[2]", "[0,4]"), "want 2 weights of 32 bits"},
+        {F32("t", "[2]", "[8,0]"), "ends before it starts"},
+        {F32("t", "[2]", "[60,68]"), "which has 64 bytes of data"},
+        {F32("t", "[2]", "[18446744073709551608,18446744073709551615]"),
+         "which has 64 bytes of data"},
+        {F32("t", "[2]", "[-8,0]"), "two whole numbers"},
+        {F32("t", "[2]", "[0]"), "is missing"},
+        {F32("t", "[2]", "[0,1,2]"), "two whole numbers"},
+        {F32("t", "[2.0]", "[0,8]"), "a few whole numbers"},
+        {F32("t", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "[0,4]"), "a few whole numbers"},
         {"\"t\":{\"dtype\":7,\"shape\":[2],\"data_offsets\":[0,8]}", "dtype must be a string"},
         {"\"t\":{\"shape\":[2],\"data_offsets\":[0,8]}", "is missing"},
         {"\"t\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}", "is missing"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"shape\":[2],\"data_offsets\":[0,8]}", "unknown or appears twice"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"x\":1}", "unknown or appears twice"},
+        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"shape\":[2],\"data_offsets\":[0,8]}",
+         "unknown or appears twice"},
+        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"x\":1}",
+         "unknown or appears twice"},
         {"\"t\":[]", "must be an object"},
         {"\"\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}", "must be text"},
         {"\"t\\u0000\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}", "must be text"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,16]}", "appears twice"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"u\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[7,15]}", "overlaps tensor 't'"},
-        {"\"t\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"u\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}", "overlaps tensor"},
+        {F32("t", "[2]", "[0,8]") "," F32("t", "[2]", "[8,16]"), "appears twice"},
+        {F32("t", "[2]", "[0,8]") "," F32("u", "[2]", "[7,15]"), "overlaps tensor 't'"},
+        {F32("t", "[2]", "[0,8]") "," F32("u", "[2]", "[0,8]"), "overlaps tensor"},
         {"\"t\":nope", "malformed JSON: a value is expected"},
         {"\"t\":{\"dtype\":\"F32\",\"shape\":[2 2]", "malformed JSON: a comma or ] is expected"},
     };
@@ -207,20 +216,30 @@ static void shards_open_together(void **state) {
 static void shards_that_disagree_are_named(void **state) {
     const char *dir = *state;
     static const struct { const char *index, *file, *where, *message; } row[] = {
-        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"c\":\"three.safetensors\"}}", INDEX, "c", "its file three.safetensors is missing"},
-        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"c\":\"two.safetensors\"}}", INDEX, "c", "not in two.safetensors"},
-        {"{\"weight_map\":{\"a\":\"two.safetensors\",\"b\":\"one.safetensors\"}}", INDEX, "b", "not in one.safetensors"},
-        {"{\"weight_map\":{\"a\":\"../one.safetensors\"}}", INDEX, "a", "must name a file in the same directory"},
-        {"{\"weight_map\":{\"a\":\"/etc/passwd\"}}", INDEX, "a", "must name a file in the same directory"},
-        {"{\"weight_map\":{\"a\":7}}", INDEX, "a", "must name a file in the same directory"},
-        {"{\"weight_map\":{\"a\":\"" INDEX "\"}}", INDEX, "", "no safetensors file"},
-        {"{\"weight_map\":{}}", INDEX, "weight_map", "is missing or empty"},
-        {"{\"weight_map\":[]}", INDEX, "weight_map", "must be an object"},
+        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"c\":\"three.safetensors\"}}",
+         INDEX, "c", "its file three.safetensors is missing"},
+        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"c\":\"two.safetensors\"}}",
+         INDEX, "c", "not in two.safetensors"},
+        {"{\"weight_map\":{\"a\":\"two.safetensors\",\"b\":\"one.safetensors\"}}",
+         INDEX, "b", "not in one.safetensors"},
+        {"{\"weight_map\":{\"a\":\"../one.safetensors\"}}",
+         INDEX, "a", "must name a file in the same directory"},
+        {"{\"weight_map\":{\"a\":\"/etc/passwd\"}}",
+         INDEX, "a", "must name a file in the same directory"},
+        {"{\"weight_map\":{\"a\":7}}",
+         INDEX, "a", "must name a file in the same directory"},
+        {"{\"weight_map\":{\"a\":\"" INDEX "\"}}",
+         INDEX, "", "no safetensors file"},
+        {"{\"weight_map\":{}}",
+         INDEX, "weight_map", "is missing or empty"},
+        {"{\"weight_map\":[]}",
+         INDEX, "weight_map", "must be an object"},
         {"{}", INDEX, "weight_map", "is missing or empty"},
         {"[]", INDEX, "", "must be an object"},
         {"{\"weight_map\":{\"a\":\"one.safetensors\"}} x", INDEX, "", "more after the end"},
         {"{\"weight_map\":{\"a\":\"one.safetensors\"", INDEX, "", "the text ends too early"},
-        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"same.safetensors\"}}", "same.safetensors", "a", "appears twice"},
+        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"same.safetensors\"}}",
+         "same.safetensors", "a", "appears twice"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         struct safetensors *st;

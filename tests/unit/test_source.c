@@ -72,18 +72,28 @@ static void gguf_keys_and_tensors(void **state) {
 
 static void fixtures_open(void **state) {
     (void)state;
-    static const struct { const char *path, *class_name; uint64_t hidden; const char *tensor; } row[] = {
-        {"tests/golden/models/gemma3_text", "Gemma3ForCausalLM", 32, "model.layers.0.pre_feedforward_layernorm.weight"},
-        {"tests/golden/models/llama", "LlamaForCausalLM", 64, "model.embed_tokens.weight"},
-        {"tests/golden/models/mistral", "MistralForCausalLM", 32, "lm_head.weight"},
-        {"tests/golden/models/qwen2", "Qwen2ForCausalLM", 32, "model.layers.1.self_attn.q_proj.bias"},
-        {"tests/golden/models/qwen3", "Qwen3ForCausalLM", 64, "model.layers.0.self_attn.q_norm.weight"},
+    static const struct {
+        const char *path, *class_name;
+        uint64_t hidden;
+        const char *tensor;
+    } row[] = {
+        {"tests/golden/models/gemma3_text", "Gemma3ForCausalLM", 32,
+         "model.layers.0.pre_feedforward_layernorm.weight"},
+        {"tests/golden/models/llama", "LlamaForCausalLM", 64,
+         "model.embed_tokens.weight"},
+        {"tests/golden/models/mistral", "MistralForCausalLM", 32,
+         "lm_head.weight"},
+        {"tests/golden/models/qwen2", "Qwen2ForCausalLM", 32,
+         "model.layers.1.self_attn.q_proj.bias"},
+        {"tests/golden/models/qwen3", "Qwen3ForCausalLM", 64,
+         "model.layers.0.self_attn.q_norm.weight"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         struct source *s;
         ob_error error;
         uint64_t u;
-        if (source_open(row[i].path, &s, &error) != OB_OK) fail_msg("%s: %s", error.file, error.message);
+        if (source_open(row[i].path, &s, &error) != OB_OK)
+            fail_msg("%s: %s", error.file, error.message);
         assert_int_equal(source_kind(s), SOURCE_HF);
         assert_null(source_gguf(s));
         assert_string_equal(source_path(s), row[i].path);
@@ -104,7 +114,8 @@ static void fixtures_open(void **state) {
         assert_int_equal(source_file(s, "config.json", &file, &n, NULL), OB_OK);
         assert_int_equal(strlen(file), n);
         free(file);
-        assert_int_equal(source_file(s, "generation_config.json", &file, &n, NULL), OB_ERR_NOT_FOUND);
+        assert_int_equal(source_file(s, "generation_config.json", &file, &n, NULL),
+                         OB_ERR_NOT_FOUND);
         source_close(&s);
     }
 }
@@ -128,7 +139,8 @@ static void nested_and_per_layer_keys(void **state) {
 static void configurations(void **state) {
     (void)state;
     static const char text[] =
-        "{\"model_type\":\"m\",\"a\":1,\"n\":null,\"text_config\":{\"a\":2,\"b\":{\"c\":3},\"n\":4},"
+        "{\"model_type\":\"m\",\"a\":1,\"n\":null,\"text_config\":{\"a\":2,\"b\":{\"c\":3},\"n\":4}"
+        ","
         "\"whole\":8.0,\"part\":8.5,\"minus\":-1,\"big\":9223372036854775807,\"yes\":true,"
         "\"list\":[0.0,Infinity,-Infinity,NaN],\"new\":{\"__float__\":\"Infinity\"},"
         "\"quoted\":\"NaN \\\"Infinity\",\"empty\":[]}";
@@ -138,7 +150,8 @@ static void configurations(void **state) {
     double f;
     bool b;
     struct str s;
-    if (hf_config_open(text, sizeof text - 1, "x", &c, &error) != OB_OK) fail_msg("%s", error.message);
+    if (hf_config_open(text, sizeof text - 1, "x", &c, &error) != OB_OK)
+        fail_msg("%s", error.message);
     assert_true(hf_config_u64(c, "a", 0, &u) && u == 1);
     assert_true(hf_config_u64(c, "b.c", 0, &u) && u == 3);
     assert_true(hf_config_u64(c, "n", 0, &u) && u == 4);
@@ -163,9 +176,11 @@ static void configurations(void **state) {
     assert_false(hf_config_has(c, "") || hf_config_has(c, ".") || hf_config_has(c, "b."));
     hf_config_close(&c);
 
-    static const char *const bad[] = {"", "[]", "{", "{\"a\":1,\"a\":2}", "{\"a\":Inf}", "{\"a\":\"\\", "7"};
+    static const char *const bad[] = {
+        "", "[]", "{", "{\"a\":1,\"a\":2}", "{\"a\":Inf}", "{\"a\":\"\\", "7"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (hf_config_open(bad[i], strlen(bad[i]), "x", &c, &error) == OB_OK) fail_msg("'%s'", bad[i]);
+        if (hf_config_open(bad[i], strlen(bad[i]), "x", &c, &error) == OB_OK)
+            fail_msg("'%s'", bad[i]);
         assert_null(c);
         assert_string_equal(error.file, "x");
     }
@@ -181,7 +196,10 @@ static void bad_sources(void **state) {
     assert_int_equal(source_open(dir, &s, &error), OB_ERR_NOT_FOUND);
     assert_string_equal(error.message, "the directory has no config.json");
     static const char *const config[][2] = {
-        {"{}", "model_type"}, {"{\"model_type\":7}", "model_type"}, {"{\"model_type\":\"\"}", "model_type"}, {"{", ""}};
+        {"{}", "model_type"},
+        {"{\"model_type\":7}", "model_type"},
+        {"{\"model_type\":\"\"}", "model_type"},
+        {"{", ""}};
     for (size_t i = 0; i < 4; i++) {
         tempdir_write(dir, "config.json", config[i][0], strlen(config[i][0]));
         assert_int_equal(source_open(dir, &s, &error), OB_ERR_FORMAT);
