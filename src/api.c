@@ -19,7 +19,7 @@ struct ob_engine {
     struct source *source;
     struct engine *engine;
     struct tok *tok;
-    struct chat *chat;    /* NULL: no template; chat_error says so */
+    struct chat *chat; /* NULL: no template; chat_error says so */
     ob_error chat_error;
     struct loop *loop;
     char *name;
@@ -30,7 +30,8 @@ struct ob_engine {
 /* general.name, or the last part of the path without .gguf. */
 static char *model_name(const struct source *source) {
     struct str name;
-    if (source_kind(source) == SOURCE_GGUF && source_str(source, "general.name", 0, &name) && name.n)
+    if (source_kind(source) == SOURCE_GGUF && source_str(source, "general.name", 0, &name) &&
+        name.n)
         return strndup(name.p, name.n);
     const char *path = source_path(source);
     size_t n = strlen(path);
@@ -41,7 +42,8 @@ static char *model_name(const struct source *source) {
     return strndup(path + at, n - at);
 }
 
-PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out, ob_error *error) {
+PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out,
+                                ob_error *error) {
     *out = NULL;
     if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
     ob_engine *e = calloc(1, sizeof *e);
@@ -73,13 +75,19 @@ PUBLIC void ob_engine_close(ob_engine **engine) {
 PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
     const struct model *m = engine_model(e->engine);
     uint32_t element = engine_element(e->engine);
-    *info = (ob_engine_info){
-        .name = e->name, .family = model_family(m), .device = engine_device(e->engine),
-        .parameters = m->parameters, .weight_bytes = m->weight_bytes,
-        .kv_bytes_token = model_kv_bytes(m, PAGE_TOKENS, element) / PAGE_TOKENS,
-        .kv_capacity = engine_capacity(e->engine), .context = engine_context(e->engine),
-        .train_context = m->hp.context, .vocab = m->hp.vocab, .threads = engine_threads(e->engine),
-        .parallel = engine_parallel(e->engine)};
+    *info =
+        (ob_engine_info){.name = e->name,
+                         .family = model_family(m),
+                         .device = engine_device(e->engine),
+                         .parameters = m->parameters,
+                         .weight_bytes = m->weight_bytes,
+                         .kv_bytes_token = model_kv_bytes(m, PAGE_TOKENS, element) / PAGE_TOKENS,
+                         .kv_capacity = engine_capacity(e->engine),
+                         .context = engine_context(e->engine),
+                         .train_context = m->hp.context,
+                         .vocab = m->hp.vocab,
+                         .threads = engine_threads(e->engine),
+                         .parallel = engine_parallel(e->engine)};
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -111,8 +119,8 @@ PUBLIC ob_status ob_detokenize(const ob_engine *e, const int32_t *id, size_t cou
     return OB_OK;
 }
 
-PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n, ob_tokens *out,
-                                char **text, size_t *text_n, ob_error *error) {
+PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n,
+                                ob_tokens *out, char **text, size_t *text_n, ob_error *error) {
     *out = (ob_tokens){0};
     if (!e->chat) {
         if (error) *error = e->chat_error;
@@ -145,11 +153,16 @@ PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, si
 /* ---- generation ------------------------------------------------------------------------------ */
 
 PUBLIC ob_sampling ob_sampling_default(void) {
-    return (ob_sampling){.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f,
-                         .repeat_penalty = 1, .penalty_last_n = 64};
+    return (ob_sampling){.temperature = 0.8f,
+                         .top_k = 40,
+                         .top_p = 0.95f,
+                         .min_p = 0.05f,
+                         .repeat_penalty = 1,
+                         .penalty_last_n = 64};
 }
 
-PUBLIC ob_status ob_submit(ob_engine *e, const ob_request_options *options, ob_request **out, ob_error *error) {
+PUBLIC ob_status ob_submit(ob_engine *e, const ob_request_options *options, ob_request **out,
+                           ob_error *error) {
     *out = NULL;
     return loop_submit(e->loop, options, out, error);
 }
@@ -179,7 +192,8 @@ static ob_status eval_run(struct engine *engine, void *arg, ob_error *error) {
         const float *row;
         uint32_t n = eval->n - at < most ? (uint32_t)(eval->n - at) : most;
         bool last = at + n == eval->n;
-        struct engine_item item = {.seq = seq, .id = eval->id + at, .n = n, .logits = eval->logits ? n : last};
+        struct engine_item item = {
+            .seq = seq, .id = eval->id + at, .n = n, .logits = eval->logits ? n : last};
         double start = os_seconds();
         s = engine_step(engine, &item, 1, &row, error);
         eval->seconds += os_seconds() - start;

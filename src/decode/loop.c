@@ -48,7 +48,7 @@ struct loop {
     struct idle *idle;            /* [parallel] */
     uint32_t idles;
     uint64_t clock;
-    struct engine_item *item;     /* [parallel] */
+    struct engine_item *item; /* [parallel] */
     struct ob_request **of_item;
 };
 
@@ -106,7 +106,8 @@ static void idle_keep(struct loop *loop, struct ob_request *r) {
         return;
     }
     if (loop->idles == engine_parallel(loop->engine)) idle_drop_oldest(loop);
-    loop->idle[loop->idles++] = (struct idle){.seq = r->seq, .token = r->token, .used = ++loop->clock};
+    loop->idle[loop->idles++] =
+        (struct idle){.seq = r->seq, .token = r->token, .used = ++loop->clock};
     r->seq = NULL;
     r->token = NULL;
     r->tokens = r->token_cap = 0;
@@ -114,7 +115,8 @@ static void idle_keep(struct loop *loop, struct ob_request *r) {
 
 static uint32_t common(const struct idle *idle, const struct ob_request *r) {
     uint32_t n = seq_length(idle->seq), i = 0;
-    if (n > r->tokens - 1) n = r->tokens - 1; /* one token at least is computed: it gives the logits */
+    if (n > r->tokens - 1)
+        n = r->tokens - 1; /* one token at least is computed: it gives the logits */
     while (i < n && idle->token[i] == r->token[i]) i++;
     return i;
 }
@@ -126,7 +128,8 @@ static struct seq *idle_take(struct loop *loop, const struct ob_request *r) {
     for (uint32_t i = 0; i < loop->idles; i++) {
         uint32_t n = common(&loop->idle[i], r);
         bool mostly = n >= seq_length(loop->idle[i].seq) - n;
-        if (n > best_n && (mostly || loop->idles == engine_parallel(loop->engine))) best = i, best_n = n;
+        if (n > best_n && (mostly || loop->idles == engine_parallel(loop->engine)))
+            best = i, best_n = n;
     }
     if (best_n == 0) return NULL;
     struct seq *seq = loop->idle[best].seq;
@@ -198,8 +201,8 @@ static void admit(struct loop *loop) {
 static void add_item(struct loop *loop, uint32_t *items, struct ob_request *r, uint32_t n) {
     uint32_t at = seq_length(r->seq);
     loop->of_item[*items] = r;
-    loop->item[(*items)++] = (struct engine_item){.seq = r->seq, .id = r->token + at, .n = n,
-                                                  .logits = at + n == r->tokens};
+    loop->item[(*items)++] = (struct engine_item){
+        .seq = r->seq, .id = r->token + at, .n = n, .logits = at + n == r->tokens};
 }
 
 /* One token of everyone who is generating, then prompt tokens, oldest request first. */
@@ -264,7 +267,8 @@ static void run_job(struct loop *loop) {
     if (loop->running.n || loop->waiting.n) {
         job->status = error_set(job->error, OB_ERR_BUSY, "requests are running");
     } else {
-        while (idle_drop_oldest(loop)) {}
+        while (idle_drop_oldest(loop)) {
+        }
         job->status = job->fn(loop->engine, job->arg, job->error);
     }
     os_lock(&loop->lock);
@@ -300,9 +304,12 @@ static void *loop_main(void *arg) {
         os_lock(&loop->lock);
     }
     os_unlock(&loop->lock);
-    while (loop->running.first) finish(loop, &loop->running, loop->running.first, OB_FINISH_CANCEL, NULL);
-    while (loop->waiting.first) finish(loop, &loop->waiting, loop->waiting.first, OB_FINISH_CANCEL, NULL);
-    while (idle_drop_oldest(loop)) {}
+    while (loop->running.first)
+        finish(loop, &loop->running, loop->running.first, OB_FINISH_CANCEL, NULL);
+    while (loop->waiting.first)
+        finish(loop, &loop->waiting, loop->waiting.first, OB_FINISH_CANCEL, NULL);
+    while (idle_drop_oldest(loop)) {
+    }
     return NULL;
 }
 
@@ -313,7 +320,9 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
     struct loop *loop = calloc(1, sizeof *loop);
     if (!loop) return error_memory(error, "the loop", sizeof *loop);
     uint32_t parallel = engine_parallel(engine);
-    *loop = (struct loop){.engine = engine, .tok = tok, .refs = 1,
+    *loop = (struct loop){.engine = engine,
+                          .tok = tok,
+                          .refs = 1,
                           .idle = calloc(parallel, sizeof *loop->idle),
                           .item = calloc(parallel, sizeof *loop->item),
                           .of_item = calloc(parallel, sizeof(struct ob_request *))};
@@ -321,8 +330,10 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
     os_cond_init(&loop->work);
     os_cond_init(&loop->finished);
     ob_status s = OB_OK;
-    if (!loop->idle || !loop->item || !loop->of_item) s = error_memory(error, "the loop", parallel);
-    else if (!os_thread_start(&loop->thread, loop_main, loop)) s = error_set(error, OB_ERR_MEMORY, "cannot start a thread");
+    if (!loop->idle || !loop->item || !loop->of_item)
+        s = error_memory(error, "the loop", parallel);
+    else if (!os_thread_start(&loop->thread, loop_main, loop))
+        s = error_set(error, OB_ERR_MEMORY, "cannot start a thread");
     if (s != OB_OK) {
         unref(loop);
         loop = NULL;

@@ -25,11 +25,12 @@ static ob_status check(struct engine *engine, const ob_request_options *o, ob_er
     if (!o->prompt || o->prompt_n == 0 || !o->on_event)
         return error_set(error, OB_ERR_ARGUMENT, "the prompt is empty");
     if (o->prompt_n >= context)
-        return error_set(error, OB_ERR_LIMIT, "the prompt has %zu tokens, the context holds %u", o->prompt_n,
-                         context);
+        return error_set(error, OB_ERR_LIMIT, "the prompt has %zu tokens, the context holds %u",
+                         o->prompt_n, context);
     for (size_t i = 0; i < o->prompt_n; i++)
         if ((uint32_t)o->prompt[i] >= engine_model(engine)->hp.vocab)
-            return error_set(error, OB_ERR_ARGUMENT, "prompt token %zu: id %d is not in the vocabulary", i,
+            return error_set(error, OB_ERR_ARGUMENT,
+                             "prompt token %zu: id %d is not in the vocabulary", i,
                              (int)o->prompt[i]);
     return OB_OK;
 }
@@ -55,7 +56,8 @@ struct ob_request *request_new(struct loop *loop, struct engine *engine, const s
     }
     memcpy(r->token, o->prompt, o->prompt_n * sizeof *r->token);
     if (stop_open(o->stop, o->stop_n, &r->stop, error) != OB_OK) goto fail;
-    if (sample_open(&o->sampling, engine_model(engine)->hp.vocab, &r->chain, error) != OB_OK) goto fail;
+    if (sample_open(&o->sampling, engine_model(engine)->hp.vocab, &r->chain, error) != OB_OK)
+        goto fail;
     r->start_time = os_seconds();
     return r;
 fail:
@@ -63,12 +65,20 @@ fail:
     return NULL;
 }
 
-static void deliver(struct ob_request *r, int32_t id, float logprob, ob_finish finish, const ob_error *error) {
+static void deliver(struct ob_request *r, int32_t id, float logprob, ob_finish finish,
+                    const ob_error *error) {
     double now = os_seconds();
-    if (r->timed) r->timings.predicted_ms = (now - r->first_time) * 1e3;
-    else if (r->started) r->timings.prompt_ms = (now - r->start_time) * 1e3;
-    ob_event event = {.text = r->text.p ? r->text.p : "", .text_n = r->text.n, .id = id,
-                      .logprob = logprob, .finish = finish, .timings = r->timings, .error = error};
+    if (r->timed)
+        r->timings.predicted_ms = (now - r->first_time) * 1e3;
+    else if (r->started)
+        r->timings.prompt_ms = (now - r->start_time) * 1e3;
+    ob_event event = {.text = r->text.p ? r->text.p : "",
+                      .text_n = r->text.n,
+                      .id = id,
+                      .logprob = logprob,
+                      .finish = finish,
+                      .timings = r->timings,
+                      .error = error};
     r->on_event(r->user, &event);
     buf_clear(&r->text);
 }
@@ -96,11 +106,13 @@ static void blame(struct engine *engine, ob_error *error) {
     const struct model *model = engine_model(engine);
     const char *name = model_find_nonfinite(model);
     error_set(error, OB_ERR_NUMERIC, "the logits are not finite: %s",
-              name ? "this tensor holds NaN or infinity" : "all weights are finite, so a value overflowed");
+              name ? "this tensor holds NaN or infinity"
+                   : "all weights are finite, so a value overflowed");
     error_at(error, source_path(model->source), name, OB_NO_OFFSET);
 }
 
-ob_finish request_token(struct ob_request *r, struct engine *engine, const struct tok *tok, const float *logits) {
+ob_finish request_token(struct ob_request *r, struct engine *engine, const struct tok *tok,
+                        const float *logits) {
     float logprob = 0;
     ob_error error;
     int32_t id = sample_token(r->chain, logits, r->token, r->tokens, &logprob);

@@ -44,7 +44,8 @@ ob_status stop_open(const char *const *strings, size_t n, struct stop **out, ob_
             break;
         }
         stop->n = i + 1;
-        if (!pattern_init(&stop->pattern[i], strings[i])) s = error_memory(error, "stop strings", n);
+        if (!pattern_init(&stop->pattern[i], strings[i]))
+            s = error_memory(error, "stop strings", n);
     }
     if (s != OB_OK) stop_close(&stop);
     *out = stop;

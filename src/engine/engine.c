@@ -8,7 +8,13 @@
 #include "base/os.h"
 #include "engine/internal.h"
 
-enum { STEP_TOKENS = 512, PARALLEL = 8, STEP_LOGITS = 128, MOST_PARALLEL = 4096, MOST_STEP = 1 << 16 };
+enum {
+    STEP_TOKENS = 512,
+    PARALLEL = 8,
+    STEP_LOGITS = 128,
+    MOST_PARALLEL = 4096,
+    MOST_STEP = 1 << 16
+};
 
 const struct model *engine_model(const struct engine *e) { return e->model; }
 const char *engine_device(const struct engine *e) { return e->describe; }
@@ -27,14 +33,18 @@ static ob_status refuse(ob_error *error, const char *option, const char *value) 
 }
 
 static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_error *error) {
-    const char *device = o->device && strcmp(o->device, "auto") != 0 ? o->device : device_list[0]->name;
+    const char *device =
+        o->device && strcmp(o->device, "auto") != 0 ? o->device : device_list[0]->name;
     e->type = device_find(device);
     if (!e->type) return refuse(error, "device", device);
     e->kv_type = strcmp(e->type->name, "ref") == 0 ? KV_F32 : KV_F16;
     if (o->kv_type) {
-        if (strcmp(o->kv_type, "f16") == 0) e->kv_type = KV_F16;
-        else if (strcmp(o->kv_type, "f32") == 0) e->kv_type = KV_F32;
-        else return refuse(error, "kv-type", o->kv_type);
+        if (strcmp(o->kv_type, "f16") == 0)
+            e->kv_type = KV_F16;
+        else if (strcmp(o->kv_type, "f32") == 0)
+            e->kv_type = KV_F32;
+        else
+            return refuse(error, "kv-type", o->kv_type);
     }
     e->parallel = o->parallel ? o->parallel : PARALLEL;
     e->step_tokens = o->step_tokens ? o->step_tokens : STEP_TOKENS;
@@ -48,7 +58,8 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
 }
 
 static ob_status open_device(struct engine *e, const ob_engine_options *o, ob_error *error) {
-    struct device_options options = {.threads = o->threads ? o->threads : os_cores(), .cpu_isa = o->cpu_isa};
+    struct device_options options = {.threads = o->threads ? o->threads : os_cores(),
+                                     .cpu_isa = o->cpu_isa};
     ob_status s = e->type->open(&options, &e->device, error);
     if (s != OB_OK) return s;
     e->threads = options.threads;
@@ -59,7 +70,8 @@ static ob_status open_device(struct engine *e, const ob_engine_options *o, ob_er
         if (e->type->supports(e->device, &e->model->graph, n, reason, sizeof reason)) continue;
         s = error_set(error, OB_ERR_UNSUPPORTED, "device %s does not run %s of layer %d: %s",
                       e->type->name, op_name(n->op), (int)n->layer, reason);
-        error_at(error, source_path(e->model->source), n->weight[0] ? n->weight[0]->name : NULL, OB_NO_OFFSET);
+        error_at(error, source_path(e->model->source), n->weight[0] ? n->weight[0]->name : NULL,
+                 OB_NO_OFFSET);
         return s;
     }
     return OB_OK;
@@ -91,7 +103,8 @@ static uint64_t group_pages(const struct engine *e, uint32_t g, uint64_t tokens)
 
 static uint64_t kv_bytes(const struct engine *e, uint64_t tokens) {
     uint64_t bytes = 0;
-    for (uint32_t g = 0; g < e->groups; g++) bytes += group_pages(e, g, tokens) * e->group[g].page_bytes;
+    for (uint32_t g = 0; g < e->groups; g++)
+        bytes += group_pages(e, g, tokens) * e->group[g].page_bytes;
     return bytes;
 }
 
@@ -100,8 +113,10 @@ static uint64_t fit(const struct engine *e, uint64_t memory) {
     uint64_t low = 0, high = ((uint64_t)e->context + PAGE_TOKENS - 1) / PAGE_TOKENS * e->parallel;
     while (low < high) {
         uint64_t mid = (low + high + 1) / 2;
-        if (kv_bytes(e, mid * PAGE_TOKENS) <= memory) low = mid;
-        else high = mid - 1;
+        if (kv_bytes(e, mid * PAGE_TOKENS) <= memory)
+            low = mid;
+        else
+            high = mid - 1;
     }
     return low * PAGE_TOKENS;
 }
@@ -113,7 +128,8 @@ static ob_status open_kv(struct engine *e, const ob_engine_options *o, ob_error 
     e->group = arena_array(&e->arena, g->groups + 1, sizeof *e->group);
     e->group_buffer = arena_array(&e->arena, g->groups + 1, sizeof(struct device_buffer *));
     e->group_page_bytes = arena_array(&e->arena, g->groups + 1, sizeof(size_t));
-    if (!e->group || !e->group_buffer || !e->group_page_bytes) return error_memory(error, "KV tables", 0);
+    if (!e->group || !e->group_buffer || !e->group_page_bytes)
+        return error_memory(error, "KV tables", 0);
     for (uint32_t i = 0; i < g->groups; i++)
         e->group[i].page_bytes = (size_t)g->group[i].layers * PAGE_TOKENS * g->group[i].kv_heads *
                                  (g->group[i].k_dim + g->group[i].v_dim) * engine_element(e);
@@ -125,37 +141,44 @@ static ob_status open_kv(struct engine *e, const ob_engine_options *o, ob_error 
     uint64_t memory = o->kv_memory ? o->kv_memory : left / 2;
     e->capacity = fit(e, memory);
     if (e->capacity == 0) {
-        ob_status s = error_set(error, OB_ERR_LIMIT, "%llu bytes hold no page of %d tokens (%llu bytes)",
+        ob_status s = error_set(
+            error, OB_ERR_LIMIT, "%llu bytes hold no page of %d tokens (%llu bytes)",
             (unsigned long long)memory, PAGE_TOKENS, (unsigned long long)kv_bytes(e, PAGE_TOKENS));
         error_at(error, NULL, "kv-memory", OB_NO_OFFSET);
         return s;
     }
     if (o->context && e->capacity < o->context) {
-        ob_status s = error_set(error, OB_ERR_LIMIT, "%u tokens do not fit in the KV memory, %llu do",
-                                o->context, (unsigned long long)e->capacity);
+        ob_status s =
+            error_set(error, OB_ERR_LIMIT, "%u tokens do not fit in the KV memory, %llu do",
+                      o->context, (unsigned long long)e->capacity);
         error_at(error, NULL, "context", OB_NO_OFFSET);
         return s;
     }
     if (e->context > e->capacity) e->context = (uint32_t)e->capacity;
     for (uint32_t i = 0; i < g->groups; i++) {
         uint64_t pages = group_pages(e, i, e->capacity);
-        ob_status s = e->type->alloc(e->device, pages * e->group[i].page_bytes, &e->group[i].buffer, error);
+        ob_status s =
+            e->type->alloc(e->device, pages * e->group[i].page_bytes, &e->group[i].buffer, error);
         if (s != OB_OK) return s;
         e->group_buffer[i] = e->group[i].buffer;
         e->group_page_bytes[i] = e->group[i].page_bytes;
-        if (!pages_init(&e->group[i].pages, (uint32_t)pages)) return error_memory(error, "page tables", pages * 4);
+        if (!pages_init(&e->group[i].pages, (uint32_t)pages))
+            return error_memory(error, "page tables", pages * 4);
     }
     return OB_OK;
 }
 
 static ob_status open_step(struct engine *e, ob_error *error) {
-    struct device_kv kv = {.type = e->kv_type, .group = e->group_buffer, .page_bytes = e->group_page_bytes};
+    struct device_kv kv = {
+        .type = e->kv_type, .group = e->group_buffer, .page_bytes = e->group_page_bytes};
     e->id = arena_array(&e->arena, e->step_tokens, sizeof *e->id);
     e->pos = arena_array(&e->arena, e->step_tokens, sizeof *e->pos);
     e->row = arena_array(&e->arena, e->step_logits, sizeof *e->row);
     e->step_seq = arena_array(&e->arena, e->parallel, sizeof *e->step_seq);
-    if (!e->id || !e->pos || !e->row || !e->step_seq) return error_memory(error, "a step", e->step_tokens);
-    return e->type->prepare(e->device, &e->model->graph, &kv, e->step_tokens, e->step_logits, &e->plan, error);
+    if (!e->id || !e->pos || !e->row || !e->step_seq)
+        return error_memory(error, "a step", e->step_tokens);
+    return e->type->prepare(e->device, &e->model->graph, &kv, e->step_tokens, e->step_logits,
+                            &e->plan, error);
 }
 
 ob_status engine_open(const struct source *source, const ob_engine_options *options,

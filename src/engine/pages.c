@@ -9,7 +9,8 @@
 
 bool pages_init(struct pages *pages, uint32_t count) {
     *pages = (struct pages){.free = malloc((count ? count : 1) * sizeof *pages->free),
-                            .count = count, .free_count = count};
+                            .count = count,
+                            .free_count = count};
     if (!pages->free) return false;
     for (uint32_t i = 0; i < count; i++) pages->free[i] = count - 1 - i;
     return true;

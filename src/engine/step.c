@@ -21,18 +21,22 @@ static ob_status check(const struct engine *e, const struct engine_item *item, u
         tokens += item[i].n;
         logits += item[i].logits;
         if (item[i].n == 0 || item[i].logits > item[i].n)
-            return error_set(error, OB_ERR_ARGUMENT, "an item without tokens, or with more logits than tokens");
+            return error_set(error, OB_ERR_ARGUMENT,
+                             "an item without tokens, or with more logits than tokens");
         if (item[i].n > e->context - item[i].seq->length)
             return error_set(error, OB_ERR_LIMIT, "the context of %u tokens is full", e->context);
         for (uint32_t k = 0; k < item[i].n; k++)
             if ((uint32_t)item[i].id[k] >= e->model->hp.vocab)
-                return error_set(error, OB_ERR_ARGUMENT, "token id %d is not in the vocabulary of %u",
-                                 (int)item[i].id[k], e->model->hp.vocab);
+                return error_set(error, OB_ERR_ARGUMENT,
+                                 "token id %d is not in the vocabulary of %u", (int)item[i].id[k],
+                                 e->model->hp.vocab);
     }
     if (items > e->parallel || tokens > e->step_tokens || logits > e->step_logits)
-        return error_set(error, OB_ERR_LIMIT, "a step takes %u sequences, %u tokens and %u rows of logits",
-                         e->parallel, e->step_tokens, e->step_logits);
-    if (!engine_fits(e, item, items)) return error_set(error, OB_ERR_LIMIT, "the KV memory is full");
+        return error_set(error, OB_ERR_LIMIT,
+                         "a step takes %u sequences, %u tokens and %u rows of logits", e->parallel,
+                         e->step_tokens, e->step_logits);
+    if (!engine_fits(e, item, items))
+        return error_set(error, OB_ERR_LIMIT, "the KV memory is full");
     return OB_OK;
 }
 
@@ -40,11 +44,14 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
                       const float **logits, ob_error *error) {
     ob_status s = check(e, item, items, error);
     if (s != OB_OK) return s;
-    struct step step = {.id = e->id, .pos = e->pos, .row = e->row, .seq = e->step_seq, .seqs = items};
+    struct step step = {
+        .id = e->id, .pos = e->pos, .row = e->row, .seq = e->step_seq, .seqs = items};
     for (uint32_t i = 0; i < items; i++) {
         struct seq *seq = item[i].seq;
         seq_grow(seq, item[i].n);
-        e->step_seq[i] = (struct step_seq){.first = step.tokens, .count = item[i].n, .past = seq->length,
+        e->step_seq[i] = (struct step_seq){.first = step.tokens,
+                                           .count = item[i].n,
+                                           .past = seq->length,
                                            .page = (const uint32_t *const *)seq->page};
         for (uint32_t k = 0; k < item[i].n; k++) {
             if (k + item[i].logits >= item[i].n) e->row[step.logits++] = step.tokens;
@@ -57,8 +64,10 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
         struct seq *seq = item[i].seq;
         uint32_t before = seq->length;
         seq->length += item[i].n;
-        if (s != OB_OK) seq_truncate(seq, before);
-        else seq_leave_window(seq);
+        if (s != OB_OK)
+            seq_truncate(seq, before);
+        else
+            seq_leave_window(seq);
     }
     return s;
 }

@@ -149,8 +149,11 @@ value_id graph_rope(struct graph *g, value_id x, value_id table, uint32_t heads,
 
 /* The group of layers with this cache shape, made if new; the layer gets the next slot in it. */
 static uint32_t new_cache(struct graph *g, const struct attention_args *a) {
-    struct cache_group want = {.kind = a->window ? CACHE_WINDOW : CACHE_FULL, .window = a->window,
-        .kv_heads = a->kv_heads, .k_dim = a->k_dim, .v_dim = a->v_dim};
+    struct cache_group want = {.kind = a->window ? CACHE_WINDOW : CACHE_FULL,
+                               .window = a->window,
+                               .kv_heads = a->kv_heads,
+                               .k_dim = a->k_dim,
+                               .v_dim = a->v_dim};
     uint32_t i = 0;
     while (i < g->groups) {
         struct cache_group have = g->group[i];
@@ -169,10 +172,9 @@ static uint32_t new_cache(struct graph *g, const struct attention_args *a) {
 
 value_id graph_attention(struct graph *g, value_id q, value_id k, value_id v,
                          const struct attention_args *a) {
-    assert(g->failed || (shape(g, q).cols == a->heads * a->k_dim &&
-                         shape(g, k).cols == a->kv_heads * a->k_dim &&
-                         shape(g, v).cols == a->kv_heads * a->v_dim &&
-                         a->heads % a->kv_heads == 0));
+    assert(g->failed ||
+           (shape(g, q).cols == a->heads * a->k_dim && shape(g, k).cols == a->kv_heads * a->k_dim &&
+            shape(g, v).cols == a->kv_heads * a->v_dim && a->heads % a->kv_heads == 0));
     struct node *n = new_node(g, OP_attention, 3, (value_id[]){q, k, v});
     n->u.attention.heads = a->heads;
     n->u.attention.kv_heads = a->kv_heads;

@@ -9,10 +9,10 @@
 #include "models/blocks/rope.h"
 
 static const struct key keys[] = {
-    {"{arch}.attention.sliding_window", "sliding_window", KEY_U32, offsetof(struct hparams, window_size),
-     OPTIONAL, 0, 0, 0},
-    {NULL, "query_pre_attn_scalar", KEY_F32, offsetof(struct hparams, attention_scalar), OPTIONAL, 0,
-     1e-3, 1e6},
+    {"{arch}.attention.sliding_window", "sliding_window", KEY_U32,
+     offsetof(struct hparams, window_size), OPTIONAL, 0, 0, 0},
+    {NULL, "query_pre_attn_scalar", KEY_F32, offsetof(struct hparams, attention_scalar), OPTIONAL,
+     0, 1e-3, 1e6},
     {"{arch}.attn_logit_softcapping", "attn_logit_softcapping", KEY_F32,
      offsetof(struct hparams, attention_softcap), OPTIONAL, 0, 0, 0},
     {"{arch}.final_logit_softcapping", "final_logit_softcapping", KEY_F32,
@@ -56,16 +56,25 @@ static ob_status derive(struct build *b, ob_error *error) {
     hp->embed_scale = sqrtf((float)hp->width);
     if (hp->attention_scalar > 0) hp->attention_scale = 1.0f / sqrtf(hp->attention_scalar);
     /* GGUF has no key for the scalar: the 27B's 62 layers use width / heads, all others k_dim. */
-    else if (hp->layers == 62) hp->attention_scale = 1.0f / sqrtf((float)hp->width / (float)hp->heads[0]);
+    else if (hp->layers == 62)
+        hp->attention_scale = 1.0f / sqrtf((float)hp->width / (float)hp->heads[0]);
     bool nested = source_has(b->source, "rope_parameters.full_attention");
-    s = rope_read(b, &(struct rope_source){
-        .hf = nested ? "rope_parameters.full_attention" : "rope_parameters",
-        .base_key_hf = "rope_theta", .base_key_gguf = "{arch}.rope.freq_base", .base = 1e6f,
-        .scaled = true}, &hp->rope, error);
+    s = rope_read(
+        b,
+        &(struct rope_source){.hf = nested ? "rope_parameters.full_attention" : "rope_parameters",
+                              .base_key_hf = "rope_theta",
+                              .base_key_gguf = "{arch}.rope.freq_base",
+                              .base = 1e6f,
+                              .scaled = true},
+        &hp->rope, error);
     if (s != OB_OK) return s;
-    return rope_read(b, &(struct rope_source){.hf = "rope_parameters.sliding_attention",
-        .base_key_hf = "rope_local_base_freq", .base_key_gguf = "{arch}.rope.freq_base_swa",
-        .base = 10000, .scaled = nested && source_kind(b->source) == SOURCE_HF}, &hp->rope_window, error);
+    return rope_read(b,
+                     &(struct rope_source){.hf = "rope_parameters.sliding_attention",
+                                           .base_key_hf = "rope_local_base_freq",
+                                           .base_key_gguf = "{arch}.rope.freq_base_swa",
+                                           .base = 10000,
+                                           .scaled = nested && source_kind(b->source) == SOURCE_HF},
+                     &hp->rope_window, error);
 }
 
 static value_id layer(struct build *b, value_id x) {

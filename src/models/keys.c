@@ -9,7 +9,8 @@
 
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size) {
-    if (source_kind(b->source) == SOURCE_GGUF) return gguf && source_has(b->source, gguf) ? gguf : NULL;
+    if (source_kind(b->source) == SOURCE_GGUF)
+        return gguf && source_has(b->source, gguf) ? gguf : NULL;
     while (hf && *hf) {
         size_t n = strcspn(hf, "|");
         if (n < size) {
@@ -66,15 +67,17 @@ static ob_status read_number(struct build *b, const struct key *k, const char *n
     bool ok = k->type == KEY_F32 ? source_f64(b->source, name, i, out)
                                  : source_u64(b->source, name, i, &whole);
     if (!ok)
-        return refuse(b, name, k->type == KEY_F32 ? "is not a number" : "is not a whole number >= 0",
-                      error);
+        return refuse(b, name,
+                      k->type == KEY_F32 ? "is not a number" : "is not a whole number >= 0", error);
     if (k->type != KEY_F32) {
         if (whole > UINT32_MAX) return refuse(b, name, "is too large", error);
         *out = (double)whole;
     }
     if (in_range(k, *out)) return OB_OK;
-    if (k->max) snprintf(text, sizeof text, "%g is not in %g to %g", *out, k->min, k->max);
-    else snprintf(text, sizeof text, "%g is less than %g", *out, k->min);
+    if (k->max)
+        snprintf(text, sizeof text, "%g is not in %g to %g", *out, k->min, k->max);
+    else
+        snprintf(text, sizeof text, "%g is less than %g", *out, k->min);
     return refuse(b, name, text, error);
 }
 
@@ -117,8 +120,10 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
         ob_status s = read_number(b, k, name, 0, &v, error);
         if (s != OB_OK) return s;
     }
-    if (k->type == KEY_F32) memcpy(field, &(float){(float)v}, sizeof(float));
-    else memcpy(field, &(uint32_t){(uint32_t)v}, sizeof(uint32_t));
+    if (k->type == KEY_F32)
+        memcpy(field, &(float){(float)v}, sizeof(float));
+    else
+        memcpy(field, &(uint32_t){(uint32_t)v}, sizeof(uint32_t));
     return OB_OK;
 }
 
@@ -134,8 +139,8 @@ static ob_status check_act(struct build *b, ob_error *error) {
         if (n == act.n && memcmp(p, act.p, n) == 0) return OB_OK;
         p += n + (p[n] == '|');
     }
-    snprintf(text, sizeof text, "activation \"%.*s\" is not one of this family's (%s)", STR_ARG(act),
-             b->recipe->act);
+    snprintf(text, sizeof text, "activation \"%.*s\" is not one of this family's (%s)",
+             STR_ARG(act), b->recipe->act);
     return refuse(b, "hidden_act", text, error);
 }
 

@@ -24,9 +24,12 @@ const struct tensor llama_tensors[] = {
      OPTIONAL, AS_IS, NULL},
     {"blk.{i}.attn_output.bias", "model.layers.{i}.self_attn.o_proj.bias", NULL, "width", OPTIONAL,
      AS_IS, NULL},
-    {"blk.{i}.ffn_gate.bias", "model.layers.{i}.mlp.gate_proj.bias", NULL, "ffn", OPTIONAL, AS_IS, NULL},
-    {"blk.{i}.ffn_up.bias", "model.layers.{i}.mlp.up_proj.bias", NULL, "ffn", OPTIONAL, AS_IS, NULL},
-    {"blk.{i}.ffn_down.bias", "model.layers.{i}.mlp.down_proj.bias", NULL, "width", OPTIONAL, AS_IS, NULL},
+    {"blk.{i}.ffn_gate.bias", "model.layers.{i}.mlp.gate_proj.bias", NULL, "ffn", OPTIONAL, AS_IS,
+     NULL},
+    {"blk.{i}.ffn_up.bias", "model.layers.{i}.mlp.up_proj.bias", NULL, "ffn", OPTIONAL, AS_IS,
+     NULL},
+    {"blk.{i}.ffn_down.bias", "model.layers.{i}.mlp.down_proj.bias", NULL, "width", OPTIONAL, AS_IS,
+     NULL},
     {0},
 };
 

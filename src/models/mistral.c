@@ -11,7 +11,8 @@ static const struct key keys[] = {
 
 static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = decoder_derive(b, error);
-    for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++) b->hp->window[i] = b->hp->window_size;
+    for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++)
+        b->hp->window[i] = b->hp->window_size;
     return s;
 }
 

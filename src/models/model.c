@@ -35,8 +35,9 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
     struct buf known = BUF_INIT;
     for (size_t i = 0; i < recipe_count; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", recipe_list[i]->family);
-    ob_status s = error_set(error, OB_ERR_UNSUPPORTED, "architecture \"%.*s\" has no recipe (known: %s)",
-                            STR_ARG(arch), known.p ? known.p : "");
+    ob_status s =
+        error_set(error, OB_ERR_UNSUPPORTED, "architecture \"%.*s\" has no recipe (known: %s)",
+                  STR_ARG(arch), known.p ? known.p : "");
     buf_free(&known);
     error_at(error, source_path(source), NULL, OB_NO_OFFSET);
     return s;
@@ -44,10 +45,13 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
 
 /* The vocabulary's size is the embedding's: no key is needed for it. */
 static ob_status read_vocab(struct build *b, ob_error *error) {
-    const char *name = source_kind(b->source) == SOURCE_GGUF ? "token_embd.weight" : "model.embed_tokens.weight";
+    const char *name =
+        source_kind(b->source) == SOURCE_GGUF ? "token_embd.weight" : "model.embed_tokens.weight";
     const struct source_tensor *t = source_tensor_find(b->source, str_of(name));
     const char *what = !t ? "required tensor is missing"
-                     : t->ndim != 2 || t->dim[1] > 1 << 24 ? "is no matrix of at most 16777216 rows" : NULL;
+                       : t->ndim != 2 || t->dim[1] > 1 << 24
+                           ? "is no matrix of at most 16777216 rows"
+                           : NULL;
     if (!what) {
         b->hp->vocab = (uint32_t)t->dim[1];
         return OB_OK;
@@ -59,10 +63,12 @@ static ob_status read_vocab(struct build *b, ob_error *error) {
 
 static ob_status build_graph(struct build *b, ob_error *error) {
     struct graph *g = b->g;
-    struct weight *embed = build_global(b, "token_embd.weight"), *out = build_global(b, "output.weight");
+    struct weight *embed = build_global(b, "token_embd.weight"),
+                  *out = build_global(b, "output.weight");
     bool tied = true;
     if (!out && source_bool(b->source, "tie_word_embeddings", 0, &tied) && !tied) {
-        ob_status s = error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
+        ob_status s =
+            error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
         error_at(error, source_path(b->source), "lm_head.weight", OB_NO_OFFSET);
         return s;
     }
@@ -74,7 +80,8 @@ static ob_status build_graph(struct build *b, ob_error *error) {
     }
     g->layer = -1;
     x = graph_gather_rows(g, x);
-    x = graph_norm(g, x, build_global(b, "output_norm.weight"), NULL, NORM_RMS, b->hp->eps, b->hp->width);
+    x = graph_norm(g, x, build_global(b, "output_norm.weight"), NULL, NORM_RMS, b->hp->eps,
+                   b->hp->width);
     g->logits = graph_linear1(g, x, out ? out : embed, NULL);
     if (b->hp->logit_softcap > 0) g->logits = graph_softcap(g, g->logits, b->hp->logit_softcap);
     return g->failed ? error_memory(error, "the graph", 0) : OB_OK;
@@ -94,8 +101,13 @@ ob_status model_open(const struct source *source, struct model **out, ob_error *
     struct model *m = calloc(1, sizeof *m);
     if (!m) return error_memory(error, "a model", sizeof *m);
     m->source = source;
-    struct build b = {.model = m, .hp = &m->hp, .g = &m->graph, .arena = &m->arena, .source = source,
-                      .table = NO_VALUE, .table_window = NO_VALUE};
+    struct build b = {.model = m,
+                      .hp = &m->hp,
+                      .g = &m->graph,
+                      .arena = &m->arena,
+                      .source = source,
+                      .table = NO_VALUE,
+                      .table_window = NO_VALUE};
     ob_status s = model_find(source, &m->recipe, error);
     b.recipe = m->recipe;
     if (s == OB_OK) s = load_keys(&b, error);
@@ -145,7 +157,8 @@ uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, uint32_t ele
         const struct cache_group *g = &model->graph.group[i];
         uint64_t held = tokens;
         /* A window's pages: those of its positions, and the one that is being left. */
-        if (g->kind == CACHE_WINDOW && held > (uint64_t)g->window + PAGE_TOKENS) held = (uint64_t)g->window + PAGE_TOKENS;
+        if (g->kind == CACHE_WINDOW && held > (uint64_t)g->window + PAGE_TOKENS)
+            held = (uint64_t)g->window + PAGE_TOKENS;
         uint64_t pages = (held + PAGE_TOKENS - 1) / PAGE_TOKENS;
         bytes += pages * PAGE_TOKENS * g->layers * g->kv_heads * (g->k_dim + g->v_dim) * element;
     }

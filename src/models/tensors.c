@@ -15,10 +15,14 @@ enum { NAME_BYTES = 256 };
 
 /* A hyperparameter by its name in a formula; 0 if there is no such name (our bug). */
 static uint64_t dimension(const struct hparams *hp, uint32_t layer, struct str name) {
-    struct { const char *name; uint64_t value; } table[] = {
-        {"ffn", hp->ffn[layer]},     {"heads", hp->heads[layer]}, {"k_dim", hp->k_dim},
-        {"kv_heads", hp->kv_heads[layer]}, {"v_dim", hp->v_dim},  {"vocab", hp->vocab},
-        {"width", hp->width},        {"rope_half", hp->rope.half},
+    struct {
+        const char *name;
+        uint64_t value;
+    } table[] = {
+        {"ffn", hp->ffn[layer]}, {"heads", hp->heads[layer]},
+        {"k_dim", hp->k_dim},    {"kv_heads", hp->kv_heads[layer]},
+        {"v_dim", hp->v_dim},    {"vocab", hp->vocab},
+        {"width", hp->width},    {"rope_half", hp->rope.half},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (str_is(name, table[i].name)) return table[i].value;
@@ -72,15 +76,16 @@ static ob_status permute(struct build *b, struct weight *w, uint32_t heads, ob_e
     const char *in = w->data;
     for (uint32_t h = 0; h < heads; h++)
         for (uint32_t i = 0; i < dim; i++) {
-            size_t from = (size_t)h * dim + i, to = (size_t)h * dim + (i < half ? 2 * i : 2 * (i - half) + 1);
+            size_t from = (size_t)h * dim + i,
+                   to = (size_t)h * dim + (i < half ? 2 * i : 2 * (i - half) + 1);
             memcpy(out + to * w->row_bytes, in + from * w->row_bytes, w->row_bytes);
         }
     w->data = out;
     return OB_OK;
 }
 
-static ob_status canonical(struct build *b, const struct tensor *t, uint32_t layer, struct weight *w,
-                           ob_error *error) {
+static ob_status canonical(struct build *b, const struct tensor *t, uint32_t layer,
+                           struct weight *w, ob_error *error) {
     bool hf = source_kind(b->source) == SOURCE_HF;
     enum from_hf how = hf ? t->from_hf : AS_IS;
     if (how == PERMUTE_Q || how == PERMUTE_K) {
@@ -108,8 +113,10 @@ static ob_status canonical(struct build *b, const struct tensor *t, uint32_t lay
 
 static void fill_name(const char *pattern, uint32_t layer, char *out, size_t size) {
     const char *mark = strstr(pattern, "{i}");
-    if (!mark) snprintf(out, size, "%s", pattern);
-    else snprintf(out, size, "%.*s%u%s", (int)(mark - pattern), pattern, layer, mark + 3);
+    if (!mark)
+        snprintf(out, size, "%s", pattern);
+    else
+        snprintf(out, size, "%.*s%u%s", (int)(mark - pattern), pattern, layer, mark + 3);
 }
 
 static ob_status refuse(struct build *b, const char *name, ob_error *error, ob_status status,
@@ -167,7 +174,8 @@ static ob_status find_one(struct finder *f, const struct tensor *t, uint32_t lay
     }
     struct weight *w = arena_alloc(b->arena, sizeof *w);
     char *canonical_name = arena_copy(b->arena, name, strlen(name));
-    if (!w || !canonical_name || b->found_count == f->cap) return error_memory(error, "a weight", sizeof *w);
+    if (!w || !canonical_name || b->found_count == f->cap)
+        return error_memory(error, "a weight", sizeof *w);
     w->name = canonical_name;
     ob_status s = check_shape(b, t, layer, have, w, error);
     if (s == OB_OK) s = canonical(b, t, layer, w, error);
@@ -186,13 +194,17 @@ static struct weight *find_weight(struct build *b, const char *name) {
         size_t mid = (low + high) / 2;
         int order = strcmp(name, b->found[mid]->name);
         if (order == 0) return b->found[mid];
-        if (order < 0) high = mid;
-        else low = mid + 1;
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
     }
     return NULL;
 }
 
-struct weight *build_global(struct build *b, const char *name) { return find_weight(b, name); }
+struct weight *build_global(struct build *b, const char *name) {
+    return find_weight(b, name);
+}
 
 struct weight *build_weight(struct build *b, const char *name) {
     char full[NAME_BYTES];
@@ -220,7 +232,8 @@ ob_status load_tensors(struct build *b, ob_error *error) {
         if (!f.used[i]) {
             char name[NAME_BYTES], text[120];
             snprintf(name, sizeof name, "%.*s", STR_ARG(source_tensor_at(b->source, i)->name));
-            snprintf(text, sizeof text, "the %s recipe does not know this tensor", b->recipe->family);
+            snprintf(text, sizeof text, "the %s recipe does not know this tensor",
+                     b->recipe->family);
             return refuse(b, name, error, OB_ERR_UNSUPPORTED, text);
         }
     if (b->found_count) qsort(b->found, b->found_count, sizeof *b->found, by_name);

@@ -22,7 +22,8 @@ const struct key decoder_keys[] = {
      1 << 24},
     {"{arch}.attention.key_length", "head_dim", KEY_U32, FIELD(k_dim), OPTIONAL, 0, 1, 4096},
     {"{arch}.attention.value_length", NULL, KEY_U32, FIELD(v_dim), OPTIONAL, 0, 1, 4096},
-    {"{arch}.attention.layer_norm_rms_epsilon", "rms_norm_eps", KEY_F32, FIELD(eps), REQUIRED, 0, 0, 1},
+    {"{arch}.attention.layer_norm_rms_epsilon", "rms_norm_eps", KEY_F32, FIELD(eps), REQUIRED, 0, 0,
+     1},
     {"{arch}.rope.dimension_count", NULL, KEY_U32, FIELD(rope_dim), OPTIONAL, 0, 2, 4096},
     {0},
 };
@@ -32,16 +33,18 @@ const struct tensor decoder_tensors[] = {
     {"output.weight", "lm_head.weight", "vocab", "width", OPTIONAL, AS_IS, NULL},
     {"blk.{i}.attn_v.weight", "model.layers.{i}.self_attn.v_proj.weight", "kv_heads*v_dim", "width",
      REQUIRED, AS_IS, NULL},
-    {"blk.{i}.attn_output.weight", "model.layers.{i}.self_attn.o_proj.weight", "width", "heads*v_dim",
-     REQUIRED, AS_IS, NULL},
+    {"blk.{i}.attn_output.weight", "model.layers.{i}.self_attn.o_proj.weight", "width",
+     "heads*v_dim", REQUIRED, AS_IS, NULL},
     {"blk.{i}.ffn_gate.weight", "model.layers.{i}.mlp.gate_proj.weight", "ffn", "width", REQUIRED,
      AS_IS, NULL},
-    {"blk.{i}.ffn_up.weight", "model.layers.{i}.mlp.up_proj.weight", "ffn", "width", REQUIRED, AS_IS, NULL},
+    {"blk.{i}.ffn_up.weight", "model.layers.{i}.mlp.up_proj.weight", "ffn", "width", REQUIRED,
+     AS_IS, NULL},
     {"blk.{i}.ffn_down.weight", "model.layers.{i}.mlp.down_proj.weight", "width", "ffn", REQUIRED,
      AS_IS, NULL},
     {"blk.{i}.attn_rot_embd", "model.layers.{i}.self_attn.rotary_emb.inv_freq", "rope_half",
      "rope_half", UNUSED, AS_IS, "frequencies are computed from the keys"},
-    {"rope_freqs.weight", NULL, NULL, "rope_half", UNUSED, AS_IS, "used through the rope frequencies"},
+    {"rope_freqs.weight", NULL, NULL, "rope_half", UNUSED, AS_IS,
+     "used through the rope frequencies"},
     {0},
 };
 
@@ -76,7 +79,8 @@ bool decoder_layer_types(struct build *b) {
         return false;
     for (uint32_t i = 0; i < hp->layers; i++) {
         struct str type;
-        bool slides = source_str(b->source, "layer_types", i, &type) && str_is(type, "sliding_attention");
+        bool slides =
+            source_str(b->source, "layer_types", i, &type) && str_is(type, "sliding_attention");
         hp->window[i] = slides ? hp->window_size : 0;
     }
     return true;
@@ -88,13 +92,15 @@ ob_status decoder_derive(struct build *b, ob_error *error) {
         if (hp->kv_heads[i] == 0 && source_count(b->source, "{arch}.attention.head_count_kv") == 0)
             hp->kv_heads[i] = hp->heads[i]; /* no key: as many as query heads */
         if (hp->kv_heads[i] == 0)
-            return refuse(b, "head_count_kv", "this family has no layers without attention", i, error);
+            return refuse(b, "head_count_kv", "this family has no layers without attention", i,
+                          error);
         if (hp->heads[i] % hp->kv_heads[i])
             return refuse(b, "head_count", "is no multiple of the key heads", i, error);
     }
     if (hp->k_dim == 0) {
         if (hp->width % hp->heads[0])
-            return refuse(b, "embedding_length", "is no multiple of the heads and no head size is given", 0, error);
+            return refuse(b, "embedding_length",
+                          "is no multiple of the heads and no head size is given", 0, error);
         hp->k_dim = hp->width / hp->heads[0];
     }
     if (hp->v_dim == 0) hp->v_dim = hp->k_dim;
@@ -102,8 +108,13 @@ ob_status decoder_derive(struct build *b, ob_error *error) {
     hp->embed_scale = 1;
     hp->window = arena_array(b->arena, hp->layers, sizeof *hp->window);
     if (!hp->window) return error_memory(error, "hyperparameters", hp->layers);
-    return rope_read(b, &(struct rope_source){.hf = "rope_parameters", .base_key_hf = "rope_theta",
-        .base_key_gguf = "{arch}.rope.freq_base", .base = 10000, .scaled = true}, &hp->rope, error);
+    return rope_read(b,
+                     &(struct rope_source){.hf = "rope_parameters",
+                                           .base_key_hf = "rope_theta",
+                                           .base_key_gguf = "{arch}.rope.freq_base",
+                                           .base = 10000,
+                                           .scaled = true},
+                     &hp->rope, error);
 }
 
 static value_id rms(struct build *b, value_id x, const char *name, uint32_t width) {
@@ -131,10 +142,16 @@ static value_id attention(struct build *b, value_id x, const struct decoder_args
     value_id k = rms(b, out[1], "attn_k_norm.weight", hp->k_dim);
     q = graph_rope(b->g, q, rope, hp->heads[i], hp->k_dim, args->interleaved);
     k = graph_rope(b->g, k, rope, hp->kv_heads[i], hp->k_dim, args->interleaved);
-    value_id mixed = graph_attention(b->g, q, k, out[2], &(struct attention_args){
-        .heads = hp->heads[i], .kv_heads = hp->kv_heads[i], .k_dim = hp->k_dim, .v_dim = hp->v_dim,
-        .window = hp->window[i], .scale = hp->attention_scale, .softcap = hp->attention_softcap});
-    return graph_linear1(b->g, mixed, build_weight(b, "attn_output.weight"), build_weight(b, "attn_output.bias"));
+    value_id mixed = graph_attention(b->g, q, k, out[2],
+                                     &(struct attention_args){.heads = hp->heads[i],
+                                                              .kv_heads = hp->kv_heads[i],
+                                                              .k_dim = hp->k_dim,
+                                                              .v_dim = hp->v_dim,
+                                                              .window = hp->window[i],
+                                                              .scale = hp->attention_scale,
+                                                              .softcap = hp->attention_softcap});
+    return graph_linear1(b->g, mixed, build_weight(b, "attn_output.weight"),
+                         build_weight(b, "attn_output.bias"));
 }
 
 static value_id mlp(struct build *b, value_id x, enum act_kind act) {
@@ -142,8 +159,8 @@ static value_id mlp(struct build *b, value_id x, enum act_kind act) {
     struct weight *bias[2] = {build_weight(b, "ffn_gate.bias"), build_weight(b, "ffn_up.bias")};
     value_id out[2];
     graph_linear(b->g, x, 2, w, bias, out);
-    return graph_linear1(b->g, graph_glu(b->g, out[0], out[1], act), build_weight(b, "ffn_down.weight"),
-                         build_weight(b, "ffn_down.bias"));
+    return graph_linear1(b->g, graph_glu(b->g, out[0], out[1], act),
+                         build_weight(b, "ffn_down.weight"), build_weight(b, "ffn_down.bias"));
 }
 
 value_id decoder_layer(struct build *b, value_id x, const struct decoder_args *args) {

@@ -86,7 +86,8 @@ static void scale_yarn(const struct place *p, struct rope *r, float *freq, float
     }
     float mscale, all;
     if (number(p, "{arch}.rope.scaling.attn_factor", "attention_factor", &r->magnitude)) return;
-    if (number(p, NULL, "mscale", &mscale) && number(p, NULL, "mscale_all_dim", &all) && mscale != 0 && all != 0)
+    if (number(p, NULL, "mscale", &mscale) && number(p, NULL, "mscale_all_dim", &all) &&
+        mscale != 0 && all != 0)
         r->magnitude = yarn_magnitude(factor, mscale) / yarn_magnitude(factor, all);
     else
         r->magnitude = yarn_magnitude(factor, 1);
@@ -103,7 +104,8 @@ static ob_status scale(const struct place *p, struct rope *r, float *freq, ob_er
     float original = number_or(p, "{arch}.rope.scaling.original_context_length",
                                "original_max_position_embeddings", (float)p->b->hp->context);
     if (!(factor >= 1) || !(original >= 1))
-        return refuse(p, "factor or original context is missing or below 1 for rope scaling", type, error);
+        return refuse(p, "factor or original context is missing or below 1 for rope scaling", type,
+                      error);
     if (str_is(type, "linear"))
         for (uint32_t i = 0; i < r->half; i++) freq[i] /= factor;
     else if (str_is(type, "llama3"))
@@ -120,7 +122,8 @@ static ob_status divide_by_tensor(struct build *b, float *freq, uint32_t half, o
     static const char name[] = "rope_freqs.weight";
     const struct source_tensor *t = source_tensor_find(b->source, str_of(name));
     if (!t) return OB_OK;
-    if (t->quant != quant_list[QUANT_f32] || t->dim[0] != half || t->bytes != half * sizeof(float)) {
+    if (t->quant != quant_list[QUANT_f32] || t->dim[0] != half ||
+        t->bytes != half * sizeof(float)) {
         ob_status s = error_set(error, OB_ERR_FORMAT, "must be %u F32 numbers", half);
         error_at(error, source_path(b->source), name, OB_NO_OFFSET);
         return s;
@@ -141,7 +144,8 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
     snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf, from->base_key_hf);
     build_f32(b, from->base_key_gguf, key, &out->base);
     if (dim == 0 || dim % 2 || dim > b->hp->k_dim || !(out->base > 0)) {
-        ob_status s = error_set(error, OB_ERR_FORMAT, "rotary dimension %u or base %g is wrong", dim, (double)out->base);
+        ob_status s = error_set(error, OB_ERR_FORMAT, "rotary dimension %u or base %g is wrong",
+                                dim, (double)out->base);
         error_at(error, source_path(b->source), "rope", OB_NO_OFFSET);
         return s;
     }
