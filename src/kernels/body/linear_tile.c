@@ -1,27 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * linear_tile.c: the loops around an ISA's unpack and mul; see linear_tile.h. y is the accumulator
- * between tiles of columns. Few tokens go through the weights in the order of memory; many tokens
- * keep a block of columns of all activations in the second-level cache instead. */
+ * between tiles of columns.
+ *
+ * Activations are copied to the scratch first, columns of a tile for all tokens side by side: their
+ * rows are far apart, and 512 tokens' rows would touch more pages than the TLB holds (without the
+ * copy: half the speed). If all columns fit, weights are then read in the order of memory; else
+ * columns are the outer loop and a block of tokens stays in the second-level cache. */
 #include "kernels/body/linear_tile.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "kernels/body/act.h"
 
-enum { FEW_TOKENS = 8 };
+enum { MAX_TOKENS = 256 }; /* of a block */
 
 struct scratch {
     struct linear_tile tile;
-    struct tile_act act[TILE_TOKENS];
     alignas(64) float y[TILE_TOKENS][TILE_ROWS];
     alignas(64) uint8_t w[TILE_ROWS][TILE_MAX_ROW];
+    struct tile_act act[]; /* act_entries() */
 };
 
+static uint32_t tiles_of(uint32_t cols) { return (cols + TILE_COLS - 1) / TILE_COLS; }
+
+/* One block of tokens in a tile's columns, or all columns of a few tokens. */
+static uint32_t act_entries(uint32_t cols) {
+    uint32_t few = TILE_TOKENS * tiles_of(cols);
+    return few > MAX_TOKENS ? few : MAX_TOKENS;
+}
+
 size_t kernels_linear_scratch(uint32_t max_cols) {
-    (void)max_cols;
-    return sizeof(struct scratch);
+    return sizeof(struct scratch) + act_entries(max_cols) * sizeof(struct tile_act);
 }
 
 static void unpack_plain(const struct quant *quant, const uint8_t *w, size_t stride,
@@ -62,78 +72,81 @@ static void unpack_tile(const struct linear_job *job, uint32_t r, uint32_t rows,
         unpack_plain(quant, w, stride, cols / quant->block, &scratch->tile);
 }
 
-/* What mul needs of a token's columns [k, k + cols). */
-static void prepare(const struct linear_job *job, uint32_t token, uint32_t k, uint32_t cols,
-                    struct tile_act *out) {
-    struct act x = act_row(job->x, job->cols, token);
-    uint32_t sub = job->quant->sub, subs = cols / sub;
-    int32_t offset = job->quant->offset;
-    const float *d = x.d + k / ACT_BLOCK;
-    const int32_t *sum16 = x.sum16 + k / 16;
-    out->q = x.q + k;
-    if (sub == 32) {
-        for (uint32_t s = 0; s < subs; s++) {
-            int32_t sum = sum16[2 * s] + sum16[2 * s + 1];
-            out->d[s] = d[s];
-            out->start[s] = DOT_BIAS - offset * sum;
-            out->sum[s] = -(d[s] * (float)sum);
-        }
-    } else {
-        for (uint32_t s = 0; s < subs; s++) {
-            out->d[s] = d[s / 2];
-            out->start[s] = DOT_BIAS - offset * sum16[s];
-            out->sum[s] = -(d[s / 2] * (float)sum16[s]);
-        }
-    }
-    for (uint32_t s = 0; s < subs; s++) out->bias[s] = -DOT_BIAS_VALUE * out->d[s];
-}
-
 static void copy_rows(float *to, size_t to_stride, const float *from, size_t from_stride,
                       uint32_t tokens, uint32_t rows) {
     for (uint32_t t = 0; t < tokens; t++)
         memcpy(to + t * to_stride, from + t * from_stride, rows * sizeof(float));
 }
 
-static void multiply_tile(const struct linear_job *job, uint32_t r, uint32_t rows, uint32_t k,
-                          uint32_t cols, const struct tile_isa *isa, struct scratch *scratch) {
-    const struct quant *quant = job->quant;
-    tile_mul *mul = isa->mul[quant->sub == 32][quant->has_min];
-    size_t stride = job->y_stride;
-    for (uint32_t t = 0; t < job->tokens; t += TILE_TOKENS) {
-        uint32_t tokens = job->tokens - t < TILE_TOKENS ? job->tokens - t : TILE_TOKENS;
-        float *y = job->y + t * stride + r;
-        for (uint32_t i = 0; i < tokens; i++) {
-            prepare(job, t + i, k, cols, &scratch->act[i]);
-            if (k == 0) memset(y + i * stride, 0, rows * sizeof(float));
-        }
-        if (rows == TILE_ROWS) {
-            mul(&scratch->tile, scratch->act, cols / quant->sub, tokens, y, stride);
-        } else {
-            copy_rows(scratch->y[0], TILE_ROWS, y, stride, tokens, rows);
-            mul(&scratch->tile, scratch->act, cols / quant->sub, tokens, scratch->y[0], TILE_ROWS);
-            copy_rows(y, stride, scratch->y[0], TILE_ROWS, tokens, rows);
-        }
-        if (k + cols == job->cols && job->bias)
-            for (uint32_t i = 0; i < tokens; i++)
-                for (uint32_t j = 0; j < rows; j++) y[i * stride + j] += job->bias[r + j];
+/* A block of tokens of a job, with what the loops below share. */
+struct work {
+    struct linear_job job;
+    const struct tile_isa *isa;
+    struct scratch *scratch;
+    uint32_t row0, row1;
+};
+
+static uint32_t cols_at(const struct work *w, uint32_t k) {
+    return w->job.cols - k < TILE_COLS ? w->job.cols - k : TILE_COLS;
+}
+
+static void prepare(const struct work *w, uint32_t k, struct tile_act *out) {
+    const struct quant *quant = w->job.quant;
+    for (uint32_t t = 0; t < w->job.tokens; t++) {
+        struct act x = act_row(w->job.x, w->job.cols, t);
+        w->isa->prepare(&x, k, cols_at(w, k), quant->sub, quant->offset, &out[t]);
     }
 }
 
-static void step(const struct linear_job *job, uint32_t r, uint32_t row1, uint32_t k,
-                 const struct tile_isa *isa) {
-    uint32_t rows = row1 - r < TILE_ROWS ? row1 - r : TILE_ROWS;
-    uint32_t cols = job->cols - k < TILE_COLS ? job->cols - k : TILE_COLS;
-    unpack_tile(job, r, rows, k, cols, isa, job->scratch);
-    multiply_tile(job, r, rows, k, cols, isa, job->scratch);
+static void multiply_tile(const struct work *w, uint32_t r, uint32_t k, const struct tile_act *act) {
+    const struct linear_job *job = &w->job;
+    const struct quant *quant = job->quant;
+    struct scratch *scratch = w->scratch;
+    uint32_t rows = w->row1 - r < TILE_ROWS ? w->row1 - r : TILE_ROWS, cols = cols_at(w, k);
+    tile_mul *mul = w->isa->mul[quant->sub == 32][quant->has_min];
+    unpack_tile(job, r, rows, k, cols, w->isa, scratch);
+    for (uint32_t t = 0; t < job->tokens; t += TILE_TOKENS) {
+        uint32_t tokens = job->tokens - t < TILE_TOKENS ? job->tokens - t : TILE_TOKENS;
+        float *y = job->y + t * job->y_stride + r;
+        if (rows == TILE_ROWS) {
+            mul(&scratch->tile, act + t, cols / quant->sub, tokens, y, job->y_stride);
+        } else {
+            copy_rows(scratch->y[0], TILE_ROWS, y, job->y_stride, tokens, rows);
+            mul(&scratch->tile, act + t, cols / quant->sub, tokens, scratch->y[0], TILE_ROWS);
+            copy_rows(y, job->y_stride, scratch->y[0], TILE_ROWS, tokens, rows);
+        }
+    }
+}
+
+static void multiply(const struct work *w) {
+    const struct linear_job *job = &w->job;
+    struct tile_act *act = w->scratch->act;
+    for (uint32_t t = 0; t < job->tokens; t++)
+        memset(job->y + t * job->y_stride + w->row0, 0, (w->row1 - w->row0) * sizeof(float));
+    if (job->tokens <= TILE_TOKENS) {
+        for (uint32_t k = 0; k < job->cols; k += TILE_COLS)
+            prepare(w, k, act + k / TILE_COLS * TILE_TOKENS);
+        for (uint32_t r = w->row0; r < w->row1; r += TILE_ROWS)
+            for (uint32_t k = 0; k < job->cols; k += TILE_COLS)
+                multiply_tile(w, r, k, act + k / TILE_COLS * TILE_TOKENS);
+    } else {
+        for (uint32_t k = 0; k < job->cols; k += TILE_COLS) {
+            prepare(w, k, act);
+            for (uint32_t r = w->row0; r < w->row1; r += TILE_ROWS) multiply_tile(w, r, k, act);
+        }
+    }
+    for (uint32_t t = 0; job->bias && t < job->tokens; t++)
+        for (uint32_t r = w->row0; r < w->row1; r++)
+            job->y[t * job->y_stride + r] += job->bias[r];
 }
 
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
                   const struct tile_isa *isa) {
-    if (job->tokens <= FEW_TOKENS) {
-        for (uint32_t r = row0; r < row1; r += TILE_ROWS)
-            for (uint32_t k = 0; k < job->cols; k += TILE_COLS) step(job, r, row1, k, isa);
-    } else {
-        for (uint32_t k = 0; k < job->cols; k += TILE_COLS)
-            for (uint32_t r = row0; r < row1; r += TILE_ROWS) step(job, r, row1, k, isa);
+    for (uint32_t t = 0; t < job->tokens; t += MAX_TOKENS) {
+        struct work w = {*job, isa, job->scratch, row0, row1};
+        w.job.tokens = job->tokens - t < MAX_TOKENS ? job->tokens - t : MAX_TOKENS;
+        w.job.x = (const char *)job->x + t * act_row_bytes(job->cols);
+        w.job.y = job->y + t * job->y_stride;
+        multiply(&w);
     }
 }

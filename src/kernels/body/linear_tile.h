@@ -23,7 +23,7 @@ enum {
     TILE_ROWS = 32,
     TILE_COLS = 512, /* a multiple of every block length */
     TILE_SUBS = TILE_COLS / 16,
-    TILE_TOKENS = 6, /* at most, of one call of tile_mul */
+    TILE_TOKENS = 8, /* at most, of one call of tile_mul */
     TILE_MAX_ROW = 640, /* at least the bytes of TILE_COLS weights: 584 in Q8_K */
     DOT_BIAS = 0x4b400000 /* bits of 1.5 * 2^23 */
 };
@@ -35,13 +35,13 @@ struct linear_tile {
     alignas(64) float min[TILE_SUBS][TILE_ROWS];
 };
 
-/* Activations of one token beside a tile, one entry per sub-block. */
+/* Activations of one token beside a tile; d to sum have one entry per sub-block. */
 struct tile_act {
-    const int8_t *q;
-    alignas(64) float d[TILE_SUBS];
-    alignas(64) float bias[TILE_SUBS];   /* -1.5 * 2^23 * d */
-    alignas(64) int32_t start[TILE_SUBS]; /* DOT_BIAS - offset * sum */
-    alignas(64) float sum[TILE_SUBS];    /* -(d * sum), in formats with mins */
+    alignas(64) int8_t q[TILE_COLS];
+    float d[TILE_SUBS];
+    float bias[TILE_SUBS];    /* -1.5 * 2^23 * d */
+    int32_t start[TILE_SUBS]; /* DOT_BIAS - offset * sum */
+    float sum[TILE_SUBS];     /* -(d * sum) */
 };
 
 /* `blocks` blocks of TILE_ROWS rows, `stride` bytes apart; NULL where an ISA has none. */
@@ -51,7 +51,12 @@ typedef void tile_unpack(const uint8_t *w, size_t stride, uint32_t blocks, struc
 typedef void tile_mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
                       uint32_t tokens, float *y, size_t y_stride);
 
+/* Columns [k, k + cols) of an act row; body/linear_prepare.h. */
+typedef void tile_prepare(const struct act *x, uint32_t k, uint32_t cols, uint32_t sub,
+                          int32_t offset, struct tile_act *out);
+
 struct tile_isa {
+    tile_prepare *prepare;
     tile_unpack *unpack[QUANT_COUNT];
     tile_mul *mul[2][2]; /* [sub-blocks of 32][has mins] */
 };
