@@ -24,7 +24,10 @@ struct jinja_limits {
     size_t steps;   /* 0 = 5,000,000 */
     size_t memory;  /* bytes, 0 = 256 MiB */
     size_t output;  /* bytes, 0 = 64 MiB */
-    unsigned depth; /* nesting of calls and expressions, 0 = 200 */
+    unsigned depth; /* nesting of calls, 0 = 200 */
+    /* Words (NULL-terminated, may be NULL) that are trusted as the value of a "role" member of the
+     * data: templates build control tokens from them ('<|' + role + '|>'). */
+    const char *const *roles;
 };
 
 /* data and trusted: JSON objects whose members become globals (trusted may be NULL; on a clash data
