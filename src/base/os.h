@@ -60,5 +60,20 @@ ob_status os_list_dir(const char *path, char ***names, size_t *n, ob_error *erro
 void os_free_list(char **names, size_t n);
 /* XDG data directory + "/1bit/models", malloc'd; never NULL but when out of memory. */
 char *os_models_dir(void);
+/* XDG state directory + "/1bit" (history), in the same way. */
+char *os_state_dir(void);
+
+/* ---- terminal and signals: for the program, never for a library user ---- */
+bool os_is_terminal(int fd);
+bool os_terminal_colors(int fd); /* a terminal, and not a dumb one */
+/* Writes to a closed pipe fail with EPIPE instead of ending the program. */
+void os_ignore_broken_pipe(void);
+/* From now on Ctrl-C only counts: os_interrupts() is how often it was pressed. A blocked read
+ * returns EINTR. */
+void os_count_interrupts(void);
+unsigned os_interrupts(void);
+
+/* ---- randomness ---- */
+uint64_t os_random(void); /* not for secrets if the system has none */
 
 #endif

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -233,10 +235,44 @@ oom:
     return error_memory(error, "a directory listing", cap * sizeof *list);
 }
 
-char *os_models_dir(void) {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+/* XDG base directories: an absolute path in the environment, else a folder of the home directory. */
+static char *xdg_dir(const char *variable, const char *below_home, const char *ours) {
+    const char *base = getenv(variable), *home = getenv("HOME");
     char *out = NULL;
-    int n = data && data[0] == '/' ? asprintf(&out, "%s/1bit/models", data)
-                                   : asprintf(&out, "%s/.local/share/1bit/models", home ? home : "");
+    int n = base && base[0] == '/' ? asprintf(&out, "%s/%s", base, ours)
+                                   : asprintf(&out, "%s/%s/%s", home ? home : "", below_home, ours);
     return n < 0 ? NULL : out;
+}
+char *os_models_dir(void) { return xdg_dir("XDG_DATA_HOME", ".local/share", "1bit/models"); }
+char *os_state_dir(void) { return xdg_dir("XDG_STATE_HOME", ".local/state", "1bit"); }
+
+/* ---- terminal and signals ---- */
+bool os_is_terminal(int fd) { return isatty(fd) == 1; }
+
+bool os_terminal_colors(int fd) {
+    const char *term = getenv("TERM");
+    return os_is_terminal(fd) && term && term[0] && strcmp(term, "dumb") != 0;
+}
+
+void os_ignore_broken_pipe(void) { signal(SIGPIPE, SIG_IGN); }
+
+static volatile sig_atomic_t interrupts;
+static void count_interrupt(int signal_number) {
+    (void)signal_number;
+    interrupts++;
+}
+void os_count_interrupts(void) {
+    struct sigaction action = {.sa_handler = count_interrupt}; /* no SA_RESTART: reads return */
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+unsigned os_interrupts(void) { return (unsigned)interrupts; }
+
+/* ---- randomness ---- */
+uint64_t os_random(void) {
+    uint64_t out;
+    if (getentropy(&out, sizeof out) == 0) return out;
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000007u ^ (uint64_t)t.tv_nsec << 20 ^ (uint64_t)getpid();
 }
