@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * main.c: the program 1bit. */
-#include <stdio.h>
+#include "base/map.h"
+#include "base/os.h"
+#include "cli/cli.h"
 
-#include "onebit.h"
-
-int main(void) {
-    printf("1bit %s\n", OB_VERSION);
-    return 0;
+int main(int argc, char **argv) {
+    map_guard();
+    os_ignore_broken_pipe();
+    return cli_main(argc, argv);
 }

@@ -19,10 +19,10 @@ struct sample_item {
 
 struct sample_list {
     struct sample_item *item;
-    float *weight;    /* [vocab] scratch of sample_list_weigh */
-    uint32_t *count;  /* [vocab] scratch of penalties; all zero between samplers */
-    uint32_t n;       /* at least 1 */
-    uint32_t sorted;  /* the first `sorted` items are the greatest, best first */
+    float *weight;   /* [vocab] scratch of sample_list_weigh */
+    uint32_t *count; /* [vocab] scratch of penalties; all zero between samplers */
+    uint32_t n;      /* at least 1 */
+    uint32_t sorted; /* the first `sorted` items are the greatest, best first */
     uint32_t vocab;
 };
 

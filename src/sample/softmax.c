@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * softmax.c: maximum and exponentials over a vocabulary, four lanes at a time: some 150,000 logits
- * take 0.4 ms, where libm's expf takes over 1 ms. The lanes are written out (the vector types of gcc
- * and clang), so every compiler and machine adds in the same order and gets the same bits. */
+ * take 0.4 ms, where libm's expf takes over 1 ms. The lanes are written out (the vector types of
+ * gcc and clang), so every compiler and machine adds in the same order and gets the same bits. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,8 @@
 
 static ob_status check(const ob_sampling *settings, ob_error *error) {
     float t = settings->temperature;
-    if (!(t >= 0 && isfinite(t))) return sample_refuse(error, "temperature", "at least 0", (double)t);
+    if (!(t >= 0 && isfinite(t)))
+        return sample_refuse(error, "temperature", "at least 0", (double)t);
     return OB_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_sample.c: each sampler's set against its definition written out plainly, the distribution of
- * whole chains, seeds, orders, and settings and logits that must be refused. All seeds are fixed. */
+ * whole chains, seeds, orders, and settings and logits that must be refused. Seeds are fixed. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -37,15 +37,15 @@ static uint32_t counts[MAX_VOCAB];
 /* Logits with many ties (few distinct values) when `steps` is small. */
 static void random_logits(uint64_t seed, uint32_t vocab, double spread, double steps) {
     for (uint32_t i = 0; i < vocab; i++) {
-        double x = (rng_unit(seed, i) + rng_unit(seed + 1, i) + rng_unit(seed + 2, i) - 1.5) * spread;
+        double x =
+            (rng_unit(seed, i) + rng_unit(seed + 1, i) + rng_unit(seed + 2, i) - 1.5) * spread;
         logits[i] = (float)(round(x * steps) / steps);
         if (i && rng_u64(seed + 3, i) % 20 == 0) logits[i] = -INFINITY;
     }
 }
 
 static struct sample_list list_of(uint32_t vocab) {
-    struct sample_list list = {
-        .item = items, .weight = weights, .count = counts, .vocab = vocab};
+    struct sample_list list = {.item = items, .weight = weights, .count = counts, .vocab = vocab};
     sample_list_fill(&list, logits);
     return list;
 }
@@ -106,8 +106,8 @@ static void each_set_is_its_definition(void **state) {
         uint32_t top_p = 0;
         while (top_p < n && (top_p == 0 || sum < (double)s.top_p)) sum += p[top_p++];
         /* Where the sum meets p within rounding either set is right. */
-        bool close = fabs(sum - (double)s.top_p) < 1e-6 ||
-                     fabs(sum - p[top_p - 1] - (double)s.top_p) < 1e-6;
+        bool close =
+            fabs(sum - (double)s.top_p) < 1e-6 || fabs(sum - p[top_p - 1] - (double)s.top_p) < 1e-6;
         list = list_of(vocab);
         if (round % 5 == 0) sample_list_sort(&list, n / 2); /* an order may have sorted before */
         sampler_top_p.apply(&list, &context);
@@ -116,8 +116,8 @@ static void each_set_is_its_definition(void **state) {
 
         s.min_p = (float)rng_unit(103, round) * 0.5f + 1e-4f;
         uint32_t min_p = 0;
-        while (min_p < n && (double)want[min_p].logit >=
-                                (double)want[0].logit + log((double)s.min_p))
+        while (min_p < n &&
+               (double)want[min_p].logit >= (double)want[0].logit + log((double)s.min_p))
             min_p++;
         list = list_of(vocab);
         if (round % 5 == 0) sample_list_sort(&list, n / 2);
@@ -156,7 +156,8 @@ static void exponentials_are_accurate(void **state) {
         assert_true(fabs((double)e[i] - want) <= (x[i] - 3.0f < -87 ? 1e-37 : want * 3e-7));
     }
     assert_true(sample_exp_sum((float[]){-INFINITY, 0, -1e38f}, 3, 0, NULL) == 1);
-    for (size_t n = 1; n < 20; n++) assert_true(sample_exp_sum((float[20]){0}, n, 0, e) == (double)n);
+    for (size_t n = 1; n < 20; n++)
+        assert_true(sample_exp_sum((float[20]){0}, n, 0, e) == (double)n);
 }
 
 /* ---- penalties ------------------------------------------------------------------------------- */
@@ -169,7 +170,10 @@ static void penalties_follow_their_formula(void **state) {
     s.frequency_penalty = 0.25f;
     s.presence_penalty = 0.5f;
     struct sample_context context = {&s, history, 9};
-    static const struct { int32_t last_n; float want[4]; } row[] = {
+    static const struct {
+        int32_t last_n;
+        float want[4];
+    } row[] = {
         /* logits are 4, 3, -2, 0 */
         {-1, {4 / 2.0f - 0.75f, 3 / 2.0f - 1.0f, -4 - 1.25f, 0}},
         {64, {4 / 2.0f - 0.75f, 3 / 2.0f - 1.0f, -4 - 1.25f, 0}},
@@ -259,8 +263,8 @@ static void draws_follow_the_distribution(void **state) {
         for (int i = 0; i < 8; i++) p[i] /= sum;
         assert_distribution(s, row, p, 8);
     }
-    /* Best first: 4 (2), 0 and 5 (1), 2 (0.5), 7 (0)... top_k 4 leaves 4 0 5 2; of these 4 and 0 have
-     * more than 0.6 of the weight (0.50, 0.18, 0.18, 0.11); the temperature comes last. */
+    /* Best first: 4 (2), 0 and 5 (1), 2 (0.5), 7 (0)... top_k 4 leaves 4 0 5 2; of these 4 and 0
+     * have more than 0.6 of the weight (0.50, 0.18, 0.18, 0.11); the temperature comes last. */
     s = plain;
     s.top_k = 4;
     s.top_p = 0.6f;
@@ -421,11 +425,11 @@ static void assert_refused(ob_sampling s, const char *setting) {
 
 static void bad_settings_are_refused_by_name(void **state) {
     (void)state;
-#define REFUSE(field, value, name)     \
-    do {                               \
-        ob_sampling s = plain;         \
-        s.field = (value);             \
-        assert_refused(s, name);       \
+#define REFUSE(field, value, name) \
+    do {                           \
+        ob_sampling s = plain;     \
+        s.field = (value);         \
+        assert_refused(s, name);   \
     } while (0)
     REFUSE(temperature, -0.1f, "temperature");
     REFUSE(temperature, NAN, "temperature");

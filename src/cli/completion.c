@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * completion.c: completion scripts for bash, zsh and fish, from the lists. Values complete from the
+ * row: choices, files for FILE, and for MODEL also what the models folder holds. */
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const char models_in_shell[] =
+    "$(command ls \"${XDG_DATA_HOME:-$HOME/.local/share}/1bit/models\" 2>/dev/null | "
+    "sed 's/\\.gguf$//')";
+
+/* Text between single quotes of a POSIX shell (or fish, where a backslash does it); `plain` drops
+ * what _arguments would read as syntax. */
+static void quoted(struct buf *out, const char *text, bool fish, bool plain) {
+    for (; *text; text++) {
+        if (*text == '\'')
+            buf_puts(out, fish ? "\\'" : "'\\''");
+        else if (plain && strchr("[]:", *text))
+            buf_puts(out, *text == ':' ? "," : "");
+        else
+            buf_putc(out, *text);
+    }
+}
+
+/* The choices of an option, separated by spaces; "" for other kinds. */
+static void choices(struct buf *out, const struct option *option) {
+    const char *word;
+    size_t n;
+    if (option->kind != OPTION_choice) return;
+    for (size_t i = 0; option_choice_at(option, i, &word, &n); i++) {
+        buf_puts(out, i ? " " : "");
+        buf_add(out, word, n);
+    }
+}
+
+static bool takes(const struct option *option, const char *value) {
+    return option->value && strcmp(option->value, value) == 0;
+}
+
+static bool names_file(const struct command *command) { return strstr(command->operands, "FILE"); }
+
+/* ---- bash ------------------------------------------------------------------------------------ */
+
+static void bash_values(struct buf *out, const struct option *option) {
+    if (option->kind == OPTION_flag) return;
+    buf_printf(out, "        --%s", option->flag);
+    if (option->letter) buf_printf(out, "|-%c", option->letter);
+    buf_puts(out, ") COMPREPLY=(");
+    if (option->kind == OPTION_choice) {
+        buf_puts(out, "$(compgen -W '");
+        choices(out, option);
+        buf_puts(out, "' -- \"$word\")");
+    } else if (takes(option, "FILE")) {
+        buf_puts(out, "$(compgen -f -- \"$word\")");
+    } else if (takes(option, "MODEL")) {
+        buf_printf(out, "$(compgen -f -W \"%s\" -- \"$word\")", models_in_shell);
+    }
+    buf_puts(out, "); return ;;\n");
+}
+
+static void bash(struct buf *out) {
+    buf_puts(out,
+             "# bash completion for 1bit, generated from its option list\n_1bit() {\n"
+             "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+             "    if [ \"$COMP_CWORD\" = 1 ]; then\n        COMPREPLY=($(compgen -W '");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        buf_printf(out, "%s%s", i ? " " : "", command_list[i]->name);
+    buf_puts(out, "' -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        buf_printf(out, "    %s)\n        case $before in\n", command_list[i]->name);
+        for (size_t j = 0; j < OPTION_COUNT; j++)
+            if (option_is_for(&option_list[j], (enum command_index)i))
+                bash_values(out, &option_list[j]);
+        buf_puts(out, "        esac\n        COMPREPLY=($(compgen -W '");
+        for (size_t j = 0; j < OPTION_COUNT; j++)
+            if (option_is_for(&option_list[j], (enum command_index)i))
+                buf_printf(out, "--%s ", option_list[j].flag);
+        buf_printf(out, "' -- \"$word\"))\n");
+        if (names_file(command_list[i]))
+            buf_puts(out, "        [[ $word == -* ]] || COMPREPLY=($(compgen -f -- \"$word\"))\n");
+        if (i == COMMAND_help) {
+            buf_puts(out, "        [[ $word == -* ]] || COMPREPLY=($(compgen -W '");
+            for (size_t j = 0; j < COMMAND_COUNT; j++)
+                buf_printf(out, "%s ", command_list[j]->name);
+            buf_puts(out, "' -- \"$word\"))\n");
+        }
+        buf_puts(out, "        ;;\n");
+    }
+    buf_puts(out, "    esac\n}\ncomplete -o filenames -F _1bit 1bit\n");
+}
+
+/* ---- zsh ------------------------------------------------------------------------------------- */
+
+static void zsh_option(struct buf *out, const struct option *option) {
+    for (int form = 0; form < (option->letter ? 2 : 1); form++) {
+        if (form)
+            buf_printf(out, "            '-%c[", option->letter);
+        else
+            buf_printf(out, "            '--%s%s[", option->flag, option->value ? "=" : "");
+        quoted(out, option->help, false, true);
+        buf_putc(out, ']');
+        if (option->value) {
+            buf_puts(out, ":value:");
+            if (option->kind == OPTION_choice) {
+                buf_putc(out, '(');
+                choices(out, option);
+                buf_putc(out, ')');
+            } else if (takes(option, "FILE")) {
+                buf_puts(out, "_files");
+            } else if (takes(option, "MODEL")) {
+                buf_puts(out, "_1bit_models");
+            }
+        }
+        buf_puts(out, "' \\\n");
+    }
+}
+
+static void zsh(struct buf *out) {
+    buf_puts(out,
+             "#compdef 1bit\n# zsh completion for 1bit, generated from its option list\n"
+             "_1bit_models() {\n    local -a names\n");
+    buf_printf(out, "    names=(${(f)\"%s\"})\n", models_in_shell);
+    buf_puts(out,
+             "    compadd -a names\n    _files\n}\n_1bit() {\n"
+             "    local -a commands\n    commands=(\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        buf_printf(out, "        '%s:", command_list[i]->name);
+        quoted(out, command_list[i]->summary, false, true);
+        buf_puts(out, "'\n");
+    }
+    buf_puts(out,
+             "    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n"
+             "        return\n    fi\n    local command=$words[2]\n    shift words\n"
+             "    (( CURRENT-- ))\n    case $command in\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        buf_printf(out, "    %s)\n        _arguments \\\n", command_list[i]->name);
+        for (size_t j = 0; j < OPTION_COUNT; j++)
+            if (option_is_for(&option_list[j], (enum command_index)i))
+                zsh_option(out, &option_list[j]);
+        buf_printf(out, "            '*:argument:%s'\n        ;;\n",
+                   names_file(command_list[i]) ? "_files" : "");
+    }
+    buf_puts(out, "    esac\n}\n_1bit \"$@\"\n");
+}
+
+/* ---- fish ------------------------------------------------------------------------------------ */
+
+static void fish_option(struct buf *out, const char *command, const struct option *option) {
+    buf_printf(out, "complete -c 1bit -n '__fish_seen_subcommand_from %s' -l %s", command,
+               option->flag);
+    if (option->letter) buf_printf(out, " -s %c", option->letter);
+    if (option->value)
+        buf_puts(out, takes(option, "FILE") || takes(option, "MODEL") ? " -r -F" : " -x");
+    if (option->kind == OPTION_choice) {
+        buf_puts(out, " -a '");
+        choices(out, option);
+        buf_putc(out, '\'');
+    } else if (takes(option, "MODEL")) {
+        buf_puts(out, " -a '(__1bit_models)'");
+    }
+    buf_puts(out, " -d '");
+    quoted(out, option->help, true, false);
+    buf_puts(out, "'\n");
+}
+
+static void fish(struct buf *out) {
+    buf_puts(out,
+             "# fish completion for 1bit, generated from its option list\n"
+             "function __1bit_models\n    set -l data $XDG_DATA_HOME\n"
+             "    test -n \"$data\"; or set data ~/.local/share\n"
+             "    command ls $data/1bit/models 2>/dev/null | string replace -r '\\.gguf$' ''\n"
+             "end\ncomplete -c 1bit -n __fish_use_subcommand -f\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        const struct command *command = command_list[i];
+        buf_printf(out, "complete -c 1bit -n __fish_use_subcommand -a %s -d '", command->name);
+        quoted(out, command->summary, true, false);
+        buf_puts(out, "'\n");
+        if (!names_file(command))
+            buf_printf(out, "complete -c 1bit -n '__fish_seen_subcommand_from %s' -f\n",
+                       command->name);
+        for (size_t j = 0; j < OPTION_COUNT; j++)
+            if (option_is_for(&option_list[j], (enum command_index)i))
+                fish_option(out, command->name, &option_list[j]);
+    }
+}
+
+void completion_write(const char *shell, struct buf *out) {
+    if (strcmp(shell, "bash") == 0) bash(out);
+    if (strcmp(shell, "fish") == 0) fish(out);
+    if (strcmp(shell, "zsh") == 0) zsh(out);
+}

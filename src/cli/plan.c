@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plan.c: for `1bit info`: what the engine would do with a model on this machine. Only the files
+ * are opened; the numbers are those that the engine would compute. */
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/os.h"
+#include "cli/cli.h"
+#include "cli/inspect.h"
+#include "models/models.h"
+
+/* The most tokens of one sequence whose cache fits in `memory` bytes. */
+static uint64_t tokens_that_fit(const struct model *model, uint64_t memory, uint32_t element) {
+    uint64_t low = 0, high = UINT32_MAX; /* low fits */
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (model_kv_bytes(model, middle, element) <= memory)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static json_t *strings(const struct str *list, uint32_t n) {
+    json_t *out = json_array();
+    for (uint32_t i = 0; i < n; i++) json_array_append_new(out, cli_json_text(list[i]));
+    return out;
+}
+
+static json_t *devices(void) {
+    char cpu[40];
+    snprintf(cpu, sizeof cpu, "cpu (%s)", cpu_isa_name(cpu_best()));
+    return json_pack("[s, s]", cpu, "ref");
+}
+
+static json_t *plan_of(const struct model *model, const struct options *options) {
+    uint32_t element = strcmp(options->kv_type, "f32") == 0 ? 4 : 2;
+    uint64_t available = os_memory_available();
+    uint64_t free_after = available > model->copied_bytes ? available - model->copied_bytes : 0;
+    uint64_t memory = options->kv_memory ? options->kv_memory : free_after / 2;
+    uint64_t context = options->context ? (uint64_t)options->context : model->hp.context;
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "family", model_family(model),
+        "weights", (json_int_t)model->parameters, "weight_bytes", (json_int_t)model->weight_bytes,
+        "copied_bytes", (json_int_t)model->copied_bytes, "train_context",
+        (json_int_t)model->hp.context, "context", (json_int_t)context, "kv_bytes_1000_tokens",
+        (json_int_t)model_kv_bytes(model, 1000, element), "kv_memory", (json_int_t)memory,
+        "tokens_that_fit", (json_int_t)tokens_that_fit(model, memory, element), "devices",
+        devices(), "unused_tensors", strings(model->unused, model->unused_count));
+}
+
+json_t *inspect_plan(const struct source *source, const struct options *options) {
+    struct model *model = NULL;
+    ob_error error;
+    char line[1024];
+    if (model_open(source, &model, &error) != OB_OK)
+        return json_pack("{s:o}", "refused",
+                         cli_json_text(str_of(ob_error_line(&error, line, sizeof line))));
+    json_t *out = plan_of(model, options);
+    model_close(&model);
+    return out;
+}
