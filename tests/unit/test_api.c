@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_api.c: onebit.h on the tiny model: whatever runs beside a request, was cached before it or
+ * pushed it out of memory, its text is the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "onebit.h"
+
+#define MODEL "tests/golden/tiny.gguf"
+
+/* What a request delivered. Written on the owner thread, read after ob_release. */
+struct got {
+    struct buf text;
+    uint32_t tokens, last;
+    ob_finish finish;
+    ob_timings timings;
+    ob_error error;
+    int32_t id[512];
+    uint32_t cancel_after; /* tokens; 0 = never */
+    ob_request *request;
+    os_mutex *lock;
+};
+
+static void on_event(void *user, const ob_event *event) {
+    struct got *got = user;
+    buf_add(&got->text, event->text, event->text_n);
+    if (event->id >= 0 && got->tokens < 512) got->id[got->tokens++] = event->id;
+    got->timings = event->timings;
+    if (event->finish != OB_FINISH_NONE) {
+        got->finish = event->finish;
+        got->last++;
+        if (event->error) got->error = *event->error;
+    }
+    if (got->cancel_after && got->tokens == got->cancel_after) {
+        os_lock(got->lock); /* ob_submit has returned and stored the request */
+        ob_cancel(got->request);
+        os_unlock(got->lock);
+    }
+}
+
+static ob_engine *open_engine(const ob_engine_options *options) {
+    ob_engine *engine;
+    ob_error error;
+    char line[1024];
+    if (ob_engine_open(options, &engine, &error) != OB_OK)
+        fail_msg("%s", ob_error_line(&error, line, sizeof line));
+    return engine;
+}
+
+static ob_request_options prompt_options(const int32_t *prompt, size_t n, uint32_t max,
+                                         struct got *got) {
+    memset(got, 0, sizeof *got);
+    return (ob_request_options){.prompt = prompt,
+                                .prompt_n = n,
+                                .max_tokens = max,
+                                .on_event = on_event,
+                                .user = got,
+                                .ignore_eos = true,
+                                .sampling = {.temperature = 0, .top_p = 1, .repeat_penalty = 1}};
+}
+
+static ob_request *submit(ob_engine *engine, const ob_request_options *options) {
+    ob_request *request;
+    ob_error error;
+    char line[1024];
+    if (ob_submit(engine, options, &request, &error) != OB_OK)
+        fail_msg("%s", ob_error_line(&error, line, sizeof line));
+    return request;
+}
+
+static void run(ob_engine *engine, const ob_request_options *options) {
+    ob_request *request = submit(engine, options);
+    ob_release(&request);
+    assert_null(request);
+}
+
+static void same(const struct got *have, const struct got *want) {
+    assert_int_equal(have->last, 1);
+    assert_int_equal(have->finish, want->finish);
+    assert_int_equal(have->tokens, want->tokens);
+    assert_memory_equal(have->id, want->id, want->tokens * sizeof *want->id);
+    assert_int_equal(have->text.n, want->text.n);
+    assert_memory_equal(have->text.p, want->text.p, want->text.n);
+}
+
+enum { REQUESTS = 8, TOKENS = 40, LONGEST = 150 };
+
+static size_t make_prompt(int which, int32_t *id) {
+    size_t n = (size_t)(which * 37 % LONGEST) + 1;
+    for (size_t i = 0; i < n; i++) id[i] = (int32_t)(rng_u64((uint64_t)which, i) % 256);
+    return n;
+}
+
+static void alone(struct got *want, float temperature) {
+    for (int i = 0; i < REQUESTS; i++) {
+        int32_t id[LONGEST];
+        size_t n = make_prompt(i, id);
+        ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL, .threads = 1});
+        ob_request_options o = prompt_options(id, n, TOKENS, &want[i]);
+        o.sampling.temperature = temperature;
+        o.sampling.seed = (uint64_t)i;
+        run(engine, &o);
+        assert_int_equal(want[i].finish, OB_FINISH_LENGTH);
+        assert_int_equal(want[i].tokens, TOKENS);
+        ob_engine_close(&engine);
+    }
+}
+
+static void together(const ob_engine_options *options, const struct got *want, float temperature) {
+    static struct got got[REQUESTS];
+    static int32_t id[REQUESTS][LONGEST];
+    ob_request *request[REQUESTS];
+    ob_engine *engine = open_engine(options);
+    for (int i = 0; i < REQUESTS; i++) {
+        ob_request_options o = prompt_options(id[i], make_prompt(i, id[i]), TOKENS, &got[i]);
+        o.sampling.temperature = temperature;
+        o.sampling.seed = (uint64_t)i;
+        request[i] = submit(engine, &o);
+    }
+    for (int i = 0; i < REQUESTS; i++) ob_release(&request[i]);
+    for (int i = 0; i < REQUESTS; i++) {
+        same(&got[i], &want[i]);
+        buf_free(&got[i].text);
+    }
+    ob_engine_close(&engine);
+}
+
+static void requests_do_not_matter_to_each_other(void **state) {
+    (void)state;
+    static struct got want[REQUESTS];
+    for (int sampled = 0; sampled < 2; sampled++) {
+        float t = sampled ? 0.9f : 0;
+        alone(want, t);
+        together(&(ob_engine_options){.model = MODEL, .threads = 2}, want, t);
+        together(
+            &(ob_engine_options){.model = MODEL, .threads = 2, .parallel = 3, .step_tokens = 16},
+            want, t);
+        /* memory for four pages of 64: requests push each other out and are computed again */
+        together(&(ob_engine_options){.model = MODEL, .context = 256, .kv_memory = 4 * 65536}, want,
+                 t);
+        for (int i = 0; i < REQUESTS; i++) buf_free(&want[i].text);
+    }
+}
+
+static void a_cached_prefix_changes_nothing(void **state) {
+    (void)state;
+    static struct got first, again, longer, fresh;
+    int32_t id[200];
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL});
+    for (size_t i = 0; i < 200; i++) id[i] = (int32_t)(i * 7 % 256);
+    ob_request_options o = prompt_options(id, 100, 20, &first);
+    run(engine, &o);
+    assert_int_equal(first.timings.cache_n, 0);
+    assert_int_equal(first.timings.prompt_n, 100);
+    o = prompt_options(id, 100, 20, &again);
+    run(engine, &o);
+    assert_int_equal(again.timings.cache_n, 99); /* one token is computed for its logits */
+    assert_int_equal(again.timings.prompt_n, 1);
+    same(&again, &first);
+    o = prompt_options(id, 200, 20, &longer);
+    run(engine, &o);
+    assert_true(longer.timings.cache_n >= 100);
+    ob_engine_close(&engine);
+    engine = open_engine(&(ob_engine_options){.model = MODEL});
+    o = prompt_options(id, 200, 20, &fresh);
+    run(engine, &o);
+    same(&longer, &fresh);
+    ob_engine_close(&engine);
+    buf_free(&first.text), buf_free(&again.text), buf_free(&longer.text), buf_free(&fresh.text);
+}
+
+static void a_stop_string_cuts(void **state) {
+    (void)state;
+    static struct got whole, cut;
+    int32_t id[] = {116, 104, 101};
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL});
+    ob_request_options o = prompt_options(id, 3, 30, &whole);
+    run(engine, &o);
+    assert_true(whole.text.n > 6);
+    char stop[4] = {0};
+    memcpy(stop, whole.text.p + 3, 3);
+    size_t at = (size_t)(strstr(whole.text.p, stop) - whole.text.p);
+    o = prompt_options(id, 3, 30, &cut);
+    o.stop = (const char *[]){stop};
+    o.stop_n = 1;
+    run(engine, &o);
+    assert_int_equal(cut.finish, OB_FINISH_STOP);
+    assert_int_equal(cut.text.n, at);
+    assert_memory_equal(cut.text.p, whole.text.p, at);
+    ob_engine_close(&engine);
+    buf_free(&whole.text), buf_free(&cut.text);
+}
+
+static void cancel_ends_a_request(void **state) {
+    (void)state;
+    static struct got got;
+    int32_t id[] = {1, 2, 3};
+    os_mutex lock;
+    os_mutex_init(&lock);
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL});
+    ob_request_options o = prompt_options(id, 3, 0, &got);
+    got.cancel_after = 5;
+    got.lock = &lock;
+    os_lock(&lock);
+    ob_request *request = got.request = submit(engine, &o);
+    os_unlock(&lock);
+    ob_release(&request);
+    assert_int_equal(got.finish, OB_FINISH_CANCEL);
+    assert_int_equal(got.tokens, 5);
+    ob_engine_close(&engine);
+    os_mutex_free(&lock);
+    buf_free(&got.text);
+}
+
+static void closing_cancels_what_runs(void **state) {
+    (void)state;
+    static struct got got[3];
+    ob_request *request[3];
+    int32_t id[] = {1, 2, 3};
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL, .parallel = 2});
+    for (int i = 0; i < 3; i++) {
+        ob_request_options o = prompt_options(id, 3, 0, &got[i]);
+        request[i] = submit(engine, &o);
+    }
+    ob_engine_close(&engine);
+    for (int i = 0; i < 3; i++) {
+        ob_release(&request[i]); /* after the engine is gone */
+        assert_int_equal(got[i].last, 1);
+        assert_true(got[i].finish == OB_FINISH_CANCEL || got[i].finish == OB_FINISH_LENGTH);
+        buf_free(&got[i].text);
+    }
+}
+
+static void bad_requests_are_refused(void **state) {
+    (void)state;
+    static struct got got;
+    int32_t id[4000] = {0}, bad[] = {5, 100000};
+    ob_request *request;
+    ob_error error;
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL});
+    ob_request_options o = prompt_options(id, 0, 5, &got);
+    assert_int_equal(ob_submit(engine, &o, &request, &error), OB_ERR_ARGUMENT);
+    o = prompt_options(id, 4000, 5, &got);
+    assert_int_equal(ob_submit(engine, &o, &request, &error), OB_ERR_LIMIT);
+    assert_non_null(strstr(error.message, "4000 tokens, the context holds 2048"));
+    o = prompt_options(bad, 2, 5, &got);
+    assert_int_equal(ob_submit(engine, &o, &request, &error), OB_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "prompt token 1: id 100000"));
+    o = prompt_options(id, 2, 5, &got);
+    o.sampling.temperature = -1;
+    assert_int_equal(ob_submit(engine, &o, &request, &error), OB_ERR_ARGUMENT);
+    assert_null(request);
+    ob_engine_close(&engine);
+    assert_int_equal(
+        ob_engine_open(&(ob_engine_options){.model = "/no/such.gguf"}, &engine, &error),
+        OB_ERR_NOT_FOUND);
+    assert_null(engine);
+}
+
+static void the_context_ends_a_request(void **state) {
+    (void)state;
+    static struct got got;
+    int32_t id[60] = {0};
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL, .context = 64});
+    ob_request_options o = prompt_options(id, 60, 100, &got);
+    run(engine, &o);
+    assert_int_equal(got.finish, OB_FINISH_LENGTH);
+    assert_int_equal(got.tokens, 4);
+    ob_engine_close(&engine);
+    buf_free(&got.text);
+}
+
+static void chat_text_and_eval(void **state) {
+    (void)state;
+    static const char request[] =
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"the <|im_end|>\"}]}";
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL});
+    ob_tokens tokens, control;
+    char *text;
+    size_t n;
+    ob_error error;
+    assert_int_equal(ob_chat_prompt(engine, request, strlen(request), &tokens, &text, &n, &error),
+                     OB_OK);
+    assert_string_equal(text,
+                        "<|im_start|>user\nthe <|im_end|><|im_end|>\n<|im_start|>assistant\n");
+    assert_int_equal(ob_tokenize(engine, "<|im_end|>", 10, false, true, &control, &error), OB_OK);
+    assert_int_equal(control.n, 1);
+    uint32_t ends = 0;
+    for (size_t i = 0; i < tokens.n; i++) ends += tokens.id[i] == control.id[0];
+    assert_int_equal(ends, 1); /* the template's own, not the user's */
+    free(text);
+    assert_int_equal(ob_detokenize(engine, tokens.id, tokens.n, true, &text, &n, &error), OB_OK);
+    assert_string_equal(text,
+                        "<|im_start|>user\nthe <|im_end|><|im_end|>\n<|im_start|>assistant\n");
+    free(text);
+
+    ob_engine_info info;
+    ob_engine_get_info(engine, &info);
+    float *whole = malloc(tokens.n * info.vocab * sizeof *whole),
+          *cut = malloc(tokens.n * info.vocab * sizeof *cut);
+    double seconds;
+    assert_int_equal(ob_eval(engine, tokens.id, tokens.n, 0, whole, &seconds, &error), OB_OK);
+    assert_int_equal(ob_eval(engine, tokens.id, tokens.n, 3, cut, &seconds, &error), OB_OK);
+    assert_true(seconds > 0);
+    assert_memory_equal(whole, cut, tokens.n * info.vocab * sizeof *whole);
+    free(whole);
+    free(cut);
+    ob_tokens_free(&tokens);
+    ob_tokens_free(&control);
+    ob_engine_close(&engine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_do_not_matter_to_each_other),
+        cmocka_unit_test(a_cached_prefix_changes_nothing),
+        cmocka_unit_test(a_stop_string_cuts),
+        cmocka_unit_test(cancel_ends_a_request),
+        cmocka_unit_test(closing_cancels_what_runs),
+        cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(the_context_ends_a_request),
+        cmocka_unit_test(chat_text_and_eval),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
