@@ -364,6 +364,9 @@ static void values_that_lie(void **state) {
     u64(&b, 1ull << 63);
     data(&b, 32);
     refused(&b, "a key of 9223372036854775808 bytes runs past", "", 24);
+    header(&b, 3, 0, 1); /* one byte too long, in the last bytes of the file */
+    text(&b, "k"), u32(&b, GGUF_STRING), u64(&b, 4), buf_puts(&b, "abc");
+    refused(&b, "a string of 4 bytes runs past", "k", 37);
     header(&b, 3, 0, 1);
     text(&b, "");
     data(&b, 32);
@@ -409,7 +412,7 @@ static void tensors_that_lie(void **state) {
         {4, 1, 0, 0, 8, "no multiple of the alignment 32", 57},
         {4, 1, 0, 0, 64, "16 bytes run past the end of the file (160 bytes)", 160},
         {4, 5, 0, 0, 0, "80 bytes run past the end", 96},
-        {4, 1, 0, 0, ~31ull, "16 bytes run past the end", OB_NO_OFFSET},
+        {8, 1, 0, 0, ~31ull, "32 bytes run past the end", OB_NO_OFFSET}, /* the end wraps to 0 */
         {4, 1, 0, 0, 1ull << 63, "16 bytes run past the end", (1ull << 63) + 96},
     };
     struct buf b = BUF_INIT;
@@ -535,6 +538,10 @@ static void parts_that_disagree_are_named(void **state) {
     set_refused(dir, 1, 1, "split.count", "a set of 0 parts");
     write_part(dir, 1, 3, &(struct part){0, 65535, 3, "a", NULL, NULL});
     set_refused(dir, 1, 1, "split.no", "its name does not end in -00001-of-65535.gguf");
+
+    for (unsigned i = 1; i <= 3; i++) /* all agree, on a wrong number */
+        write_part(dir, i, 3, &(struct part){i - 1, 3, 4, (char[]){(char)('a' + i), 0}, NULL, NULL});
+    set_refused(dir, 2, 2, "split.tensors.count", "4 tensors are promised, the set has 3");
 
     /* A part that is a link to another one: no circle, just the wrong part. */
     write_set(dir);

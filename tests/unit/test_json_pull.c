@@ -65,6 +65,7 @@ static void valid_texts(void **state) {
     EXPECT("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00!\"",
            "'A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80!' .");
     EXPECT("\"\xc3\xa9\xf0\x9f\x98\x80\"", "'\xc3\xa9\xf0\x9f\x98\x80' .");
+    EXPECT("[\"\\n\",\"\\t\"]", "[ '\n' '\t' ] .");
     EXPECT("{\"a\\u0062\":\"plain\",\"\":0}", "{ ab: 'plain' : 0 } .");
     EXPECT("[0,-0,10,1.5,1E5,1e-5]", "[ 0 -0 10 1.5 1E5 1e-5 ] .");
 }
