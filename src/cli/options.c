@@ -12,11 +12,8 @@
 
 /* Sets of commands, for options.def. The names of commands that are not in commands.def do not
  * compile, so an option cannot be for a command that is not there. */
-enum { /* not in commands.def until the engine answers: their options are for no command */
-    COMMAND_run = COMMAND_COUNT, COMMAND_serve, COMMAND_bench, COMMAND_tokenize, COMMAND_template
-};
 #define ON(name) (1u << COMMAND_##name)
-#define ENGINE (ON(run) | ON(serve) | ON(bench))
+#define ENGINE (ON(run) | ON(bench))
 #define ALL UINT32_MAX
 
 /* clang-format off */

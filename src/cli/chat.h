@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * chat.h: a conversation, and the interactive chat of `1bit run`. */
+#ifndef CLI_CHAT_H
+#define CLI_CHAT_H
+
+#include "cli/cli.h"
+
+/* What was said, in the form that the model takes it: messages for a chat template, else the text
+ * so far, which the model continues. */
+struct conversation {
+    bool plain;       /* --raw, or the model has no chat template */
+    json_t *messages; /* without the system message */
+    struct buf text;
+};
+
+ob_status conversation_open(const ob_engine *engine, const struct options *options,
+                            struct conversation *out, ob_error *error);
+void conversation_close(struct conversation *conversation);
+void conversation_reset(struct conversation *conversation);
+/* Adds what the user ("user") or the model ("assistant") said. */
+ob_status conversation_add(struct conversation *conversation, const char *role, struct str text,
+                           ob_error *error);
+/* Takes back the last thing said. */
+void conversation_drop(struct conversation *conversation, size_t text_n);
+/* The prompt for the model's next turn. */
+ob_status conversation_prompt(const ob_engine *engine, const struct conversation *conversation,
+                              const struct options *options, ob_tokens *out, ob_error *error);
+
+/* Reads lines from the terminal until /quit or the end of input; returns the exit code. */
+int chat_interactive(ob_engine *engine, const struct options *options);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * engine.c: opening the engine as the command line says. */
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+static ob_engine_options engine_options(const struct options *options) {
+    return (ob_engine_options){
+        .device = options->device,
+        .cpu_isa = options->cpu_isa,
+        .threads = (uint32_t)options->threads,
+        .context = (uint32_t)options->context,
+        .kv_memory = options->kv_memory,
+        .kv_type = options->kv_type,
+    };
+}
+
+static void show_loading(void *user, uint64_t done, uint64_t total) {
+    (void)user;
+    cli_progress("loading", done, total);
+}
+
+ob_status cli_engine_open(const struct options *options, uint32_t parallel, ob_engine **out,
+                          ob_error *error) {
+    char *path;
+    *out = NULL;
+    ob_status status = cli_model_path(options->model, &path, error);
+    if (status != OB_OK) return status;
+    ob_engine_options engine = engine_options(options);
+    engine.model = path;
+    engine.parallel = parallel;
+    engine.progress = show_loading;
+    status = ob_engine_open(&engine, out, error);
+    cli_progress("loading", 1, 1);
+    free(path);
+    return status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * generate.c: see generate.h. The engine's thread hands over text under a lock; this thread prints
+ * it, so a slow terminal never holds up the engine. */
+#include "cli/generate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+
+struct stream {
+    os_mutex lock;
+    os_cond news;
+    struct buf text; /* not printed yet */
+    ob_finish finish;
+    ob_timings timings;
+    ob_error error;
+};
+
+ob_sampling generate_sampling(const struct options *options) {
+    return (ob_sampling){
+        .temperature = (float)options->temp,
+        .top_k = (int32_t)options->top_k,
+        .top_p = (float)options->top_p,
+        .min_p = (float)options->min_p,
+        .repeat_penalty = (float)options->repeat_penalty,
+        .frequency_penalty = (float)options->frequency_penalty,
+        .presence_penalty = (float)options->presence_penalty,
+        .penalty_last_n = (int32_t)options->repeat_last_n,
+        /* 53 bits: a seed that people can type and JSON can hold */
+        .seed = options->given[OPTION_INDEX_seed] ? (uint64_t)options->seed : os_random() >> 11,
+        .order = options->samplers,
+    };
+}
+
+static void on_event(void *user, const ob_event *event) {
+    struct stream *s = user;
+    os_lock(&s->lock);
+    buf_add(&s->text, event->text, event->text_n);
+    s->timings = event->timings;
+    s->finish = event->finish;
+    if (event->error) s->error = *event->error;
+    os_signal(&s->news);
+    os_unlock(&s->lock);
+}
+
+/* Prints until the last event. A standard output that fails ends the request. */
+static void follow(struct stream *s, ob_request *request, struct answer *out) {
+    unsigned interrupts = os_interrupts();
+    bool cancelled = false;
+    struct buf part = BUF_INIT;
+    for (bool more = true; more;) {
+        os_lock(&s->lock);
+        /* A signal does not wake the condition, so look for Ctrl-C now and then. */
+        if (s->text.n == 0 && s->finish == OB_FINISH_NONE) os_wait_for(&s->news, &s->lock, 0.05);
+        struct buf swap = s->text;
+        s->text = part;
+        part = swap;
+        more = s->finish == OB_FINISH_NONE;
+        os_unlock(&s->lock);
+        if (part.n && !out->output_error &&
+            (fwrite(part.p, 1, part.n, stdout) != part.n || fflush(stdout) != 0))
+            out->output_error = errno ? errno : EIO;
+        if (part.failed) out->text.failed = true;
+        buf_add(&out->text, part.p, part.n);
+        buf_clear(&part);
+        if (!cancelled && (out->output_error || os_interrupts() != interrupts)) {
+            ob_cancel(request);
+            cancelled = true;
+        }
+    }
+    buf_free(&part);
+}
+
+ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct options *options,
+                   struct answer *out, ob_error *error) {
+    struct stream s = {0};
+    ob_request *request = NULL;
+    ob_request_options request_options = {
+        .prompt = prompt->id,
+        .prompt_n = prompt->n,
+        .max_tokens = (uint32_t)options->max_tokens,
+        .sampling = generate_sampling(options),
+        .on_event = on_event,
+        .user = &s,
+    };
+    *out = (struct answer){.seed = request_options.sampling.seed};
+    os_mutex_init(&s.lock);
+    os_cond_init(&s.news);
+    ob_status status = ob_submit(engine, &request_options, &request, error);
+    if (status == OB_OK) {
+        follow(&s, request, out);
+        ob_release(&request);
+        out->finish = s.finish;
+        out->timings = s.timings;
+        if (s.finish == OB_FINISH_ERROR) {
+            if (error) *error = s.error;
+            status = s.error.status ? s.error.status : OB_ERR_IO;
+        } else if (out->text.failed) {
+            status = error_memory(error, "the answer", out->text.n);
+        }
+    }
+    buf_free(&s.text);
+    os_cond_free(&s.news);
+    os_mutex_free(&s.lock);
+    return status;
+}
+
+static void rate(const char *what, uint32_t n, double ms, char *out, size_t size) {
+    int at = snprintf(out, size, "%s %u tokens", what, n);
+    if (n && ms > 0) snprintf(out + at, size - (size_t)at, " %.1f tok/s", n / ms * 1000);
+}
+
+void generate_report(const struct answer *answer, const struct options *options) {
+    const ob_timings *t = &answer->timings;
+    struct cli_style style = cli_style_for(stderr, options);
+    char prompt[80], text[80], cached[40] = "", seed[40] = "";
+    rate("prompt", t->prompt_n, t->prompt_ms, prompt, sizeof prompt);
+    rate("answer", t->predicted_n, t->predicted_ms, text, sizeof text);
+    if (t->cache_n) snprintf(cached, sizeof cached, " (and %u cached)", t->cache_n);
+    if (options->temp > 0)
+        snprintf(seed, sizeof seed, ", seed %llu", (unsigned long long)answer->seed);
+    fprintf(stderr, "%s%s%s, %s%s%s\n", style.dim, prompt, cached, text, seed, style.off);
+}

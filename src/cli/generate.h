@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * generate.h: one answer of the engine, streamed to the standard output. */
+#ifndef CLI_GENERATE_H
+#define CLI_GENERATE_H
+
+#include "base/buf.h"
+#include "cli/cli.h"
+
+struct answer {
+    struct buf text;
+    ob_finish finish;
+    ob_timings timings;
+    uint64_t seed;
+    int output_error; /* errno of the standard output, which takes no more */
+};
+
+/* The sampling settings of the command line; a new seed unless one was given. */
+ob_sampling generate_sampling(const struct options *options);
+/* Runs a prompt until it ends or Ctrl-C is pressed; text goes to stdout as it comes. */
+ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct options *options,
+                   struct answer *out, ob_error *error);
+/* "prompt N tokens X tok/s, answer N tokens Y tok/s" on stderr. */
+void generate_report(const struct answer *answer, const struct options *options);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * run.c: `1bit run`: one answer, or a chat on a terminal. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "cli/chat.h"
+#include "cli/cli.h"
+#include "cli/generate.h"
+
+static int answer_once(ob_engine *engine, const struct options *options, struct str prompt) {
+    ob_error error;
+    struct conversation conversation;
+    struct answer answer = {0};
+    ob_tokens ids = {0};
+    int code = EXIT_OK;
+    if (conversation_open(engine, options, &conversation, &error) != OB_OK ||
+        conversation_add(&conversation, "user", prompt, &error) != OB_OK ||
+        conversation_prompt(engine, &conversation, options, &ids, &error) != OB_OK ||
+        generate(engine, &ids, options, &answer, &error) != OB_OK)
+        code = cli_fail_error(&error);
+    if (answer.text.n && answer.text.p[answer.text.n - 1] != '\n') putchar('\n');
+    if (fflush(stdout) != 0 && !answer.output_error) answer.output_error = errno;
+    if (code == EXIT_OK && answer.output_error) {
+        code = cli_output_failed(answer.output_error);
+    } else if (code == EXIT_OK) {
+        generate_report(&answer, options);
+        if (answer.finish == OB_FINISH_CANCEL) code = EXIT_INTERRUPTED;
+        if (answer.finish == OB_FINISH_LENGTH && !options->max_tokens)
+            cli_say("the context is full: the answer is cut");
+    }
+    buf_free(&answer.text);
+    ob_tokens_free(&ids);
+    conversation_close(&conversation);
+    return code;
+}
+
+static int run(const struct options *options) {
+    ob_error error;
+    ob_engine *engine = NULL;
+    struct buf prompt = BUF_INIT;
+    if (options->prompt && options->file)
+        return cli_misuse("--prompt and --file exclude each other");
+    bool interactive = !options->prompt && !options->file && os_is_terminal(fileno(stdin));
+    int code = EXIT_OK;
+    if (options->prompt)
+        buf_puts(&prompt, options->prompt);
+    else if (!interactive &&
+             cli_read_text(options->file ? options->file : "-", &prompt, &error) != OB_OK)
+        code = cli_fail_error(&error);
+    if (code == EXIT_OK && !interactive && prompt.n == 0) code = cli_fail("the prompt is empty");
+    if (code == EXIT_OK && cli_engine_open(options, 1, &engine, &error) != OB_OK)
+        code = cli_fail_error(&error);
+    if (code == EXIT_OK) {
+        os_count_interrupts();
+        code = interactive ? chat_interactive(engine, options)
+                           : answer_once(engine, options, (struct str){prompt.p, prompt.n});
+    }
+    ob_engine_close(&engine);
+    buf_free(&prompt);
+    return code;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "answer a prompt, or chat",
+    .operands = "",
+    .about =
+        "Loads a model and answers a prompt; the text is printed as it comes, the speed at the "
+        "end, on "
+        "the standard error. On a terminal without a prompt it is a chat: /help lists what can be "
+        "typed, Ctrl-C stops an answer. A model with a chat template gets the prompt as a user's "
+        "message; any other continues the text.\n\n"
+        "  1bit run -p \"What is the capital of France?\"\n"
+        "  1bit run -m gemma3-270m --temp 0 -n 32 -p \"Once upon a time\"\n"
+        "  git diff | 1bit run --system \"Review this change.\"",
+    .run = run,
+};

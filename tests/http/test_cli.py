@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program from outside: words, messages, exit codes, output, and a chat on a terminal.
+
+Uses build/src/cli/1bit (another one: ONEBIT_PROGRAM) and, where a real model is needed, the default
+model in the models folder (scripts/fetch-model qwen2.5-coder-0.5b).
+"""
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROGRAM = os.environ.get('ONEBIT_PROGRAM', str(ROOT / 'build/src/cli/1bit'))
+FIXTURE = ROOT / 'tests/golden/models/llama'
+COMMANDS = ['run', 'info', 'devices', 'bench', 'tokenize', 'detokenize', 'template',
+            'version', 'help']
+REPORT = re.compile(r'prompt \d+ tokens( [\d.]+ tok/s)?( \(and \d+ cached\))?, '
+                    r'answer (\d+) tokens( [\d.]+ tok/s)?(, seed (\d+))?\n')
+
+
+def call(*words, stdin='', env=None, timeout=120):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith('ONEBIT_') and k != 'NO_COLOR'}
+    return subprocess.run([PROGRAM, *map(str, words)], input=stdin, capture_output=True,
+                          encoding='utf-8', env=clean | (env or {}), timeout=timeout)
+
+
+def fails(result, code, command, text):
+    """One line on stderr, nothing on stdout."""
+    assert result.returncode == code, result
+    assert result.stdout == ''
+    assert result.stderr.startswith(f'1bit {command}: ' if command else '1bit: '), result.stderr
+    assert result.stderr.count('\n') == 1 and result.stderr.endswith('\n')
+    assert text in result.stderr, result.stderr
+
+
+@pytest.fixture(scope='session')
+def model():
+    data = os.environ.get('XDG_DATA_HOME') or os.path.expanduser('~/.local/share')
+    path = pathlib.Path(data) / '1bit/models/qwen2.5-coder-0.5b.gguf'
+    assert path.exists(), 'run scripts/fetch-model qwen2.5-coder-0.5b first'
+    return path
+
+
+# ---- words and messages --------------------------------------------------------------------------
+
+def test_without_a_command():
+    result = call()
+    assert result.returncode == 2 and result.stdout == ''
+    assert result.stderr.startswith('Usage: 1bit COMMAND')
+
+
+def test_help_lists_the_commands():
+    result = call('help')
+    assert result.returncode == 0 and result.stderr == ''
+    assert re.findall(r'^  (\w+) ', result.stdout, re.M) == COMMANDS
+    assert call('--help').stdout == call('-h').stdout == result.stdout
+
+
+@pytest.mark.parametrize('command', COMMANDS)
+def test_help_of_each_command(command):
+    result = call(command, '--help')
+    assert result.returncode == 0 and result.stderr == ''
+    assert result.stdout.startswith(f'Usage: 1bit {command} ')
+    assert '--help ' in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 79
+    assert call(command, '-h').stdout == call('help', command).stdout == result.stdout
+
+
+def test_version():
+    version = re.search(r"version: '([^']+)'", (ROOT / 'meson.build').read_text())[1]
+    assert call('version').stdout == call('--version').stdout == f'1bit {version}\n'
+
+
+@pytest.mark.parametrize('words, command, text', [
+    (['bogus'], '', 'unknown command "bogus"'),
+    (['--bogus'], '', 'unknown option "--bogus"'),
+    (['run', '--tmep', '1'], 'run', '--tmep: unknown option (see 1bit run --help)'),
+    (['run', '--verify'], 'run', '--verify: not an option of this command'),
+    (['run', '-p'], 'run', '-p: needs a value'),
+    (['run', '--temp', 'hot', '-p', 'x'], 'run', '--temp: "hot" is not a number'),
+    (['run', '--temp', '-1', '-p', 'x'], 'run', '--temp: -1 is not from 0'),
+    (['run', '--top-p=1.5', '-p', 'x'], 'run', '--top-p: 1.5 is not from 0 to 1'),
+    (['run', '-n', 'many', '-p', 'x'], 'run', '-n: "many" is not a whole number'),
+    (['run', '--kv-type', 'f8', '-p', 'x'], 'run', '--kv-type: "f8" is none of f16|f32'),
+    (['run', '--kv-memory', '5X', '-p', 'x'], 'run', '--kv-memory: "5X" is not a number of bytes'),
+    (['run', '-p', 'x', '-f', 'y'], 'run', '--prompt and --file exclude each other'),
+    (['run', 'hello'], 'run', 'unexpected argument "hello"'),
+    (['info'], 'info', 'FILE is missing'),
+    (['tokenize', 'x', '-f', 'y'], 'tokenize', 'exclude each other'),
+    (['bench', '-p', '12,x'], 'bench', '--prompt-tokens: "12,x" is no list of lengths'),
+    (['help', 'bogus'], 'help', 'there is no command "bogus"'),
+])
+def test_wrong_words(words, command, text):
+    fails(call(*words), 2, command, text)
+
+
+def test_a_wrong_environment_is_named():
+    fails(call('run', '-p', 'x', env={'ONEBIT_THREADS': 'all'}), 2, 'run', 'ONEBIT_THREADS: "all"')
+
+
+@pytest.mark.parametrize('command', [['run', '-p', 'x', '-m'], ['info'], ['tokenize', 'x', '-m'],
+                                     ['bench', '-m']])
+def test_a_model_that_is_not_there(command, tmp_path):
+    models = tmp_path / '1bit/models'
+    (models / 'folder').mkdir(parents=True)
+    (models / 'folder/config.json').write_text('{}')
+    (models / 'one.gguf').touch()
+    (models / 'part.download').touch()
+    env = {'XDG_DATA_HOME': str(tmp_path)}
+    result = call(*command, 'nosuch', env=env)
+    fails(result, 1, command[0], f'nosuch: no such file or model; in {models}: folder, one (')
+    assert 'scripts/fetch-model' in result.stderr
+    fails(call(*command, './nosuch', env=env), 1, command[0], './nosuch: no such file or directory')
+    fails(call(*command, 'one', env=env), 1, command[0], f'{models}/one.gguf')  # found, but empty
+
+
+@pytest.mark.parametrize('content', [b'', b'GGUF', b'GGUF\3\0\0\0' + b'\xff' * 16, b'\0' * 100])
+def test_a_file_that_is_no_model(content, tmp_path):
+    path = tmp_path / 'new\nline.gguf'
+    path.write_bytes(content)
+    fails(call('info', path), 1, 'info', 'new?line.gguf')
+    fails(call('run', '-m', path, '-p', 'x'), 1, 'run', 'new?line.gguf')
+
+
+def test_an_empty_prompt(tmp_path):
+    fails(call('run'), 1, 'run', 'the prompt is empty')
+    (tmp_path / 'empty').touch()
+    fails(call('run', '-f', tmp_path / 'empty'), 1, 'run', 'the prompt is empty')
+    fails(call('run', '-f', tmp_path / 'nosuch'), 1, 'run', 'nosuch: cannot open')
+
+
+# ---- output that fails ---------------------------------------------------------------------------
+
+def test_a_full_disk():
+    with open('/dev/full', 'w') as full:
+        result = subprocess.run([PROGRAM, 'help'], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1
+    assert result.stderr == ('1bit help: cannot write to the standard output: '
+                             'No space left on device\n')
+
+
+def test_a_reader_that_goes_away():
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run([PROGRAM, 'help', '--man'], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (result.returncode, result.stderr) == (1, b'')
+
+
+# ---- documents -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('shell', ['bash', 'fish', 'zsh'])
+def test_completion_scripts(shell, tmp_path):
+    result = call('help', '--completion', shell)
+    assert result.returncode == 0
+    if shutil.which(shell):
+        script = tmp_path / 'script'
+        script.write_text(result.stdout)
+        subprocess.run([shell, '-n', script], check=True)
+
+
+def complete(*words):
+    script = '''source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _1bit
+                printf '%s\\n' "${COMPREPLY[@]}"'''
+    file = ROOT / 'build/complete.bash'
+    file.write_text(call('help', '--completion', 'bash').stdout)
+    return subprocess.run(['bash', '-c', script, '-', file, *words], capture_output=True, text=True,
+                          check=True, cwd=ROOT).stdout.split()
+
+
+def test_bash_completes():
+    assert complete('1bit', 'de') == ['devices', 'detokenize']
+    assert complete('1bit', 'run', '--kv-') == ['--kv-type', '--kv-memory']
+    assert complete('1bit', 'run', '--kv-type', '') == ['f16', 'f32']
+    assert complete('1bit', 'run', '-f', 'READ') == [p.name for p in ROOT.glob('READ*')]
+    assert complete('1bit', 'help', 'ver') == ['version']
+
+
+def test_man_page():
+    page = call('help', '--man').stdout
+    assert page.startswith('.TH 1BIT 1')
+    for command in COMMANDS:
+        assert f'\n.SS 1bit {command} ' in page
+    if shutil.which('mandoc'):
+        lint = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning'], input=page, text=True,
+                              capture_output=True)
+        assert [line for line in lint.stdout.splitlines() if 'missing date' not in line] == []
+
+
+# ---- devices and info ----------------------------------------------------------------------------
+
+def test_devices():
+    names = [d['name'] for d in json.loads(call('devices', '--json').stdout)['devices']]
+    assert names[0] == 'cpu' and 'ref' in names
+    assert call('devices').stdout.startswith('cpu ')
+
+
+def test_info_of_a_directory():
+    result = call('info', '--json', FIXTURE)
+    assert result.returncode == 0 and result.stderr == ''
+    info = json.loads(result.stdout)
+    config = json.loads((FIXTURE / 'config.json').read_text())
+    assert info['metadata'] == config
+    assert info['engine']['family'] == 'llama'
+    assert info['engine']['context'] == config['max_position_embeddings']
+    assert {'name': 'lm_head.weight', 'type': 'F32', 'bytes': 256 * 64 * 4,
+            'shape': [256, 64]} in info['tensors']
+    text = call('info', FIXTURE).stdout
+    assert 'family        llama' in text and 'lm_head.weight ' in text and '\033' not in text
+
+
+def test_info_of_a_gguf(model):
+    info = json.loads(call('info', '--json', '-c', 1000, '--kv-memory', '1G', model).stdout)
+    assert info['file']['kind'] == 'GGUF' and info['file']['version'] == 3
+    assert info['metadata']['general.architecture'] == 'qwen2'
+    assert info['metadata']['tokenizer.ggml.tokens']['count'] == 151936
+    assert sum(f['tensors'] for f in info['formats']) == len(info['tensors']) == 291
+    engine = info['engine']
+    # 24 layers, 2 heads of 64 for keys and for values, F16, whole pages of 64 tokens
+    assert engine['kv_bytes_1000_tokens'] == 1024 * 24 * 2 * (64 + 64) * 2
+    assert engine['tokens_that_fit'] == (1 << 30) // (24 * 2 * 128 * 2) // 64 * 64
+    assert engine['context'] == 1000 and engine['train_context'] == 32768
+    assert info['tokenizer']['tokens'] == 151936 and info['tokenizer']['chat_template_bytes'] > 0
+
+
+def test_verify_names_the_weight(tmp_path):
+    assert call('info', '--verify', FIXTURE).stdout.endswith('\nall weights are finite\n')
+    broken = tmp_path / 'broken'
+    shutil.copytree(FIXTURE, broken)
+    data = bytearray((broken / 'model.safetensors').read_bytes())
+    size, = struct.unpack('<Q', data[:8])
+    begin = json.loads(data[8:8 + size])['model.norm.weight']['data_offsets'][0]
+    struct.pack_into('<f', data, 8 + size + begin + 5 * 4, float('nan'))
+    (broken / 'model.safetensors').write_bytes(data)
+    result = call('info', '--verify', broken)
+    assert result.returncode == 1
+    assert result.stderr == (f'1bit info: {broken}: model.norm.weight: '
+                             'weight 5 of row 0 is not finite\n')
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+def test_tokenize_and_back(model, tmp_path):
+    text = 'Hello wörld, 12345 🎉\n\tend <|im_end|>'
+    ids = call('tokenize', '-m', model, text).stdout.split()
+    assert '151645' not in ids  # control tokens in a text are only text
+    assert call('detokenize', '-m', model, *ids).stdout == text + '\n'
+    assert call('detokenize', '-m', model, stdin=', '.join(ids)).stdout == text + '\n'
+    assert call('tokenize', '-m', model, '--special', text).stdout.split()[-1] == '151645'
+    assert call('detokenize', '-m', model, '--special', 151645).stdout == '<|im_end|>\n'
+    (tmp_path / 'text').write_text(text)
+    assert call('tokenize', '-m', model, '-f', tmp_path / 'text').stdout.split() == ids
+    assert call('tokenize', '-m', model, stdin=text).stdout.split() == ids
+    tokens = json.loads(call('tokenize', '-m', model, '--json', '--pieces', text).stdout)['tokens']
+    assert [str(t['id']) for t in tokens] == ids
+    pieces = [t['piece'] for t in tokens]  # half a character is a list of bytes
+    assert b''.join(p.encode() if isinstance(p, str) else bytes(p) for p in pieces).decode() == text
+    lines = call('tokenize', '-m', model, '--pieces', 'Hi there').stdout.splitlines()
+    assert [json.loads(line.split(None, 1)[1]) for line in lines] == ['Hi', ' there']
+
+
+@pytest.mark.parametrize('word', ['x', '-1', '151936', '99999999999999999999', '1.5'])
+def test_what_is_no_token_id(model, word):
+    fails(call('detokenize', '-m', model, '--', word), 1, 'detokenize', f'"{word}" is not a token')
+
+
+def test_template(model, tmp_path):
+    messages = [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hi'}]
+    want = ('<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n'
+            '<|im_start|>assistant\n')
+    (tmp_path / 'list.json').write_text(json.dumps(messages))
+    assert call('template', '-m', model, tmp_path / 'list.json').stdout == want
+    request = json.dumps({'messages': messages, 'add_generation_prompt': False})
+    assert want.startswith(call('template', '-m', model, stdin=request).stdout)
+    out = call('template', '-m', model, '--tokens', tmp_path / 'list.json').stdout
+    text, ids, _ = out.rsplit('\n', 2)
+    assert text == want
+    assert call('tokenize', '-m', model, '--special', want).stdout.strip() == ids
+    fails(call('template', '-m', model, stdin='[{'), 1, 'template', '-: ')
+    fails(call('template', '-m', model, stdin='{"messages": 1}'), 1, 'template', 'messages')
+
+
+# ---- run -----------------------------------------------------------------------------------------
+
+def test_an_answer(model):
+    result = call('run', '-m', model, '--temp', 0, '-n', 24, '-p', 'What is the capital of France?')
+    assert result.returncode == 0, result.stderr
+    assert 'Paris' in result.stdout and result.stdout.endswith('\n')
+    assert REPORT.fullmatch(result.stderr) and 'seed' not in result.stderr
+    again = call('run', '-m', model, '--temp', 0, '-n', 24, stdin='What is the capital of France?')
+    assert again.stdout == result.stdout
+
+
+def test_seeds_and_lengths(model):
+    words = ['run', '-m', model, '-n', 12, '--temp', 1.2, '-p', 'Write a poem.']
+    first = call(*words)
+    report = REPORT.fullmatch(first.stderr)
+    assert int(report[3]) <= 12
+    assert call(*words, '--seed', report[6]).stdout == first.stdout
+    assert call(*words, '--seed', 1).stdout != call(*words, '--seed', 2).stdout
+
+
+def test_raw_continues_the_text(model):
+    result = call('run', '-m', model, '--raw', '--temp', 0, '-n', 8,
+                  '-p', 'def add(a, b):\n    return')
+    assert result.stdout.startswith(' a + b')
+
+
+def test_settings_that_the_engine_refuses(model):
+    fails(call('run', '-m', model, '--samplers', 'top_k;beam', '-p', 'x'), 1, 'run', '"beam" is')
+    fails(call('run', '-m', model, '--device', 'abacus', '-p', 'x'), 1, 'run', 'abacus')
+    fails(call('run', '-m', model, '-c', 64, '-p', 'word ' * 200), 1, 'run', 'context')
+
+
+def test_the_context_fills_up(model):
+    result = call('run', '-m', model, '-c', 64, '--raw', '--temp', 0, '-p', '1 2 3 4 5 6 7 8 9')
+    assert result.returncode == 0
+    assert result.stderr.endswith('1bit run: the context is full: the answer is cut\n')
+
+
+def test_control_c_ends_an_answer(model):
+    process = subprocess.Popen([PROGRAM, 'run', '-m', model, '--raw', '-p', '1 2 3 4 5 6 7 8 9'],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and REPORT.fullmatch(err)
+
+
+def test_an_answer_to_a_reader_that_goes_away(model):
+    process = subprocess.Popen([PROGRAM, 'run', '-m', model, '--raw', '-p', '1 2 3 4 5 6 7 8 9'],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    assert process.wait(timeout=120) == 1
+    assert process.stderr.read() == ''
+    process.stderr.close()
+
+
+def test_bench(model):
+    out = json.loads(call('bench', '-m', model, '-p', '8,16', '-n', '4', '-r', 2, '--json').stdout)
+    assert [(r['test'], r['tokens']) for r in out['results']] == [('pp', 8), ('pp', 16), ('tg', 4)]
+    assert all(len(r['runs']) == 2 and r['mean'] > 0 for r in out['results'])
+    assert out['family'] == 'qwen2'
+    table = call('bench', '-m', model, '-p', '0', '-n', '2', '-r', 1).stdout
+    assert 'tg2 ' in table and 'pp' not in table
+
+
+# ---- the chat ------------------------------------------------------------------------------------
+
+class Terminal:
+    """The program on a pseudo terminal."""
+
+    def __init__(self, words, state, **env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(PROGRAM, [PROGRAM, *words],
+                      os.environ | {'XDG_STATE_HOME': str(state), 'TERM': 'xterm'} | env)
+        self.seen = ''
+
+    def wait_for(self, text, seconds=60):
+        """Output from the last call up to and with `text`."""
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            left = end - time.monotonic()
+            assert left > 0, f'no {text!r} in {self.seen!r}'
+            if select.select([self.fd], [], [], left)[0]:
+                self.seen += os.read(self.fd, 4096).decode(errors='replace')
+        before, self.seen = self.seen.split(text, 1)
+        return before + text
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        while True:
+            try:
+                if not os.read(self.fd, 4096):
+                    break
+            except OSError:
+                break
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_chat(model, tmp_path):
+    t = Terminal(['run', '-m', str(model), '--temp', '0', '-n', '400'], tmp_path)
+    t.wait_for('/help lists commands')
+    t.wait_for('> ')
+    t.type('/help\r')
+    assert '/reset' in t.wait_for('repeat-penalty')
+    t.type('/set temp x\r')
+    t.wait_for('temp: "x" is not a number')
+    t.type('/set tempo 1\r')
+    t.wait_for('/set has no option "tempo"')
+    t.type('/bogus\r')
+    t.wait_for('unknown command /bogus')
+    t.type('My name is Ada. Say only \\\rmy name.\r')
+    t.wait_for('| ')
+    assert 'Ada' in t.wait_for('tok/s')
+    t.wait_for('> ')
+    t.type('What is my name?\r')  # the conversation goes on
+    assert 'Ada' in t.wait_for(' cached)').replace('What is my name?', '')
+    t.wait_for('> ')
+    t.type('Count from 1 to 1000, one number a line.\r')
+    t.wait_for('17')
+    t.type('\x03')  # stops the answer, not the program
+    t.wait_for('tok/s')
+    t.wait_for('> ')
+    t.type('half a line\x03')
+    t.wait_for('^C')
+    t.type('/reset\r')
+    t.type('/quit\r')
+    assert t.end() == 0
+    history = (tmp_path / '1bit/history').read_text()
+    assert 'What\\040is\\040my\\040name?' in history and 'half' not in history
+
+    t = Terminal(['run', '-m', str(model)], tmp_path)
+    t.wait_for('> ')
+    t.type('\x1b[A')  # the history is there again
+    t.wait_for('/quit')
+    t.type('\r')
+    assert t.end() == 0
+
+
+def test_colours_only_where_wanted(tmp_path):
+    for env, wanted in [({}, True), ({'NO_COLOR': '1'}, False), ({'TERM': 'dumb'}, False)]:
+        t = Terminal(['devices'], tmp_path, **env)
+        assert ('\033[' in t.wait_for('comparison')) == wanted
+        t.end()
+    assert '\033' not in call('devices').stdout
+
+
+def test_control_d_ends_the_chat(model, tmp_path):
+    t = Terminal(['run', '-m', str(model)], tmp_path)
+    t.wait_for('> ')
+    t.type('\x04')
+    assert t.end() == 0
