@@ -189,7 +189,7 @@ static void measure(struct bench *b, const struct quant *quant, uint32_t rows, u
         .job = {.quant = quant, .w = b->weights, .row_bytes = row_bytes, .cols = cols,
                 .tokens = tokens, .x = act ? (void *)rows8 : (void *)x, .y = y, .y_stride = rows},
         .rows = rows,
-        .chunk = rows / (b->threads * 8) < 256 ? (rows / (b->threads * 8) + 15) / 16 * 16 : 256,
+        .chunk = rows / (b->threads * 8) < 256 ? (rows / (b->threads * 8) + 31) / 32 * 32 : 256,
         .matrices = tokens == 1 ? (uint32_t)(WEIGHTS / matrix) : 1,
         .scratch = must(aligned_alloc(64, b->threads * kernels_linear_scratch(cols))),
     };

@@ -5,7 +5,7 @@
 #include "devices/cpu/cpu.h"
 
 enum {
-    ROW_STEP = 16,          /* kernels work on 16 rows at a time */
+    ROW_STEP = 32,          /* kernels work on 32 rows at a time */
     ROWS_MAX = 256,         /* of a chunk: small enough that threads end together */
     CHUNKS_A_THREAD = 8,
     ACT_INLINE = 8192,      /* elements quantized without waking the pool */

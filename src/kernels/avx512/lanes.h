@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lanes.h: the few operations that body/linear_unpack.h needs beyond the compiler's vector
- * arithmetic, for 16 rows at a time. */
+ * lanes.h: the few operations that the bodies need beyond the compiler's vector arithmetic: 16 rows
+ * at a time for body/linear_unpack.h, sums of 16 lanes for body/linear_float.h. */
 #ifndef KERNELS_AVX512_LANES_H
 #define KERNELS_AVX512_LANES_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#include "kernels/body/inline.h"
 
 enum { LANES = 16 };
 typedef uint32_t lanes_u __attribute__((vector_size(4 * LANES)));
@@ -63,5 +63,32 @@ INLINE lanes_u lanes_lookup(lanes_u v, const uint8_t table[16]) {
     __m512i t = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
     return (lanes_u)_mm512_shuffle_epi8(t, (__m512i)v);
 }
+
+/* ---- 16 floats ---- */
+struct f16x { __m512 v; };
+
+INLINE struct f16x f16x_zero(void) { return (struct f16x){_mm512_setzero_ps()}; }
+INLINE struct f16x f16x_load(const float *p) { return (struct f16x){_mm512_loadu_ps(p)}; }
+INLINE void f16x_store(float *p, struct f16x a) { _mm512_storeu_ps(p, a.v); }
+INLINE struct f16x f16x_fma(struct f16x a, struct f16x b, struct f16x c) {
+    return (struct f16x){_mm512_fmadd_ps(a.v, b.v, c.v)};
+}
+INLINE struct f16x f16x_half(const uint8_t *p) {
+    return (struct f16x){_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p))};
+}
+INLINE struct f16x f16x_bf16(const uint8_t *p) {
+    __m512i v = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
+    return (struct f16x){_mm512_castsi512_ps(_mm512_slli_epi32(v, 16))};
+}
+/* ((l, l+8), (l, l+4), (l, l+2), (l, l+1)) */
+INLINE float f16x_sum(struct f16x a) {
+    __m256 s = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+    __m128 q = _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+
+/* Rows and tokens whose sums fit the registers. */
+enum { FLOAT_ROWS = 4, FLOAT_TOKENS = 6 };
 
 #endif

@@ -4,14 +4,9 @@
  * vectors of dot products: per 4 columns 10 loads feed 16 of them, and 16 chains hide the latency of 5
  * cycles, so the two vector ports are the limit (measured: 97% of it). */
 #include "kernels/avx512/lanes.h"
+#include "kernels/body/linear_float.h"
 #include "kernels/body/linear_prepare.h"
 #include "kernels/body/linear_unpack.h"
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 INLINE int32_t load32(const int8_t *p) {
     int32_t v;
@@ -95,15 +90,20 @@ static void mul32_min(const struct linear_tile *tile, const struct tile_act *x, 
     mul_tokens(tile, x, subs, tokens, y, y_stride, 32, true);
 }
 
+static tile_mul *choose_mul(const struct quant *quant) {
+    if (quant->sub == 16) return quant->has_min ? mul16_min : mul16;
+    return quant->has_min ? mul32_min : mul32;
+}
+
 static const struct tile_isa isa = {
     .prepare = prepare,
+    .choose_mul = choose_mul,
     .unpack = TILE_UNPACK,
-    .mul = {{mul16, mul16_min}, {mul32, mul32_min}},
 };
 
 void linear_avx512(const struct linear_job *job, uint32_t row0, uint32_t row1) {
     if (kernels_linear_takes_act(job->quant))
         linear_tiles(job, row0, row1, &isa);
     else
-        linear_scalar(job, row0, row1);
+        linear_float(job, row0, row1);
 }

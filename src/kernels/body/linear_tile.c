@@ -13,8 +13,6 @@
 #include <string.h>
 
 
-enum { MAX_TOKENS = 256 }; /* of a block */
-
 struct scratch {
     struct linear_tile tile;
     alignas(64) float y[TILE_TOKENS][TILE_ROWS];
@@ -27,7 +25,7 @@ static uint32_t tiles_of(uint32_t cols) { return (cols + TILE_COLS - 1) / TILE_C
 /* One block of tokens in a tile's columns, or all columns of a few tokens. */
 static uint32_t act_entries(uint32_t cols) {
     uint32_t few = TILE_TOKENS * tiles_of(cols);
-    return few > MAX_TOKENS ? few : MAX_TOKENS;
+    return few > TILE_BLOCK_TOKENS ? few : TILE_BLOCK_TOKENS;
 }
 
 size_t kernels_linear_scratch(uint32_t max_cols) {
@@ -92,9 +90,10 @@ static uint32_t cols_at(const struct work *w, uint32_t k) {
 
 static void prepare(const struct work *w, uint32_t k, struct tile_act *out) {
     const struct quant *quant = w->job.quant;
+    bool without = w->isa->signed_codes && quant->offset == TILE_SIGNED;
     for (uint32_t t = 0; t < w->job.tokens; t++) {
         struct act x = act_row(w->job.x, w->job.cols, t);
-        w->isa->prepare(&x, k, cols_at(w, k), quant->sub, quant->offset, &out[t]);
+        w->isa->prepare(&x, k, cols_at(w, k), quant->sub, without ? 0 : quant->offset, &out[t]);
     }
 }
 
@@ -103,7 +102,7 @@ static void multiply_tile(const struct work *w, uint32_t r, uint32_t k, const st
     const struct quant *quant = job->quant;
     struct scratch *scratch = w->scratch;
     uint32_t rows = w->row1 - r < TILE_ROWS ? w->row1 - r : TILE_ROWS, cols = cols_at(w, k);
-    tile_mul *mul = w->isa->mul[quant->sub == 32][quant->has_min];
+    tile_mul *mul = w->isa->choose_mul(quant);
     unpack_tile(job, r, rows, k, cols, w->isa, scratch);
     for (uint32_t t = 0; t < job->tokens; t += TILE_TOKENS) {
         uint32_t tokens = job->tokens - t < TILE_TOKENS ? job->tokens - t : TILE_TOKENS;
@@ -142,9 +141,9 @@ static void multiply(const struct work *w) {
 
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
                   const struct tile_isa *isa) {
-    for (uint32_t t = 0; t < job->tokens; t += MAX_TOKENS) {
+    for (uint32_t t = 0; t < job->tokens; t += TILE_BLOCK_TOKENS) {
         struct work w = {*job, isa, job->scratch, row0, row1};
-        w.job.tokens = job->tokens - t < MAX_TOKENS ? job->tokens - t : MAX_TOKENS;
+        w.job.tokens = job->tokens - t < TILE_BLOCK_TOKENS ? job->tokens - t : TILE_BLOCK_TOKENS;
         w.job.x = (const char *)job->x + t * act_row_bytes(job->cols);
         w.job.y = job->y + t * job->y_stride;
         multiply(&w);

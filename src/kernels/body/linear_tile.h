@@ -23,7 +23,9 @@ enum {
     TILE_ROWS = 32,
     TILE_COLS = 512, /* a multiple of every block length */
     TILE_SUBS = TILE_COLS / 16,
-    TILE_TOKENS = 8, /* at most, of one call of tile_mul */
+    TILE_TOKENS = 8,         /* at most, of one call of tile_mul */
+    TILE_BLOCK_TOKENS = 256, /* whose activations are packed at once */
+    TILE_SIGNED = 128,       /* offset of codes that are int8 values */
     TILE_MAX_ROW = 640, /* at least the bytes of TILE_COLS weights: 584 in Q8_K */
     DOT_BIAS = 0x4b400000 /* bits of 1.5 * 2^23 */
 };
@@ -44,7 +46,7 @@ struct tile_act {
     float sum[TILE_SUBS];     /* -(d * sum) */
 };
 
-/* `blocks` blocks of TILE_ROWS rows, `stride` bytes apart; NULL where an ISA has none. */
+/* `blocks` blocks of TILE_ROWS rows, `stride` bytes apart. */
 typedef void tile_unpack(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile);
 
 /* y[t][0..TILE_ROWS) continued over `subs` sub-blocks, for `tokens` <= TILE_TOKENS. */
@@ -57,8 +59,10 @@ typedef void tile_prepare(const struct act *x, uint32_t k, uint32_t cols, uint32
 
 struct tile_isa {
     tile_prepare *prepare;
-    tile_unpack *unpack[QUANT_COUNT];
-    tile_mul *mul[2][2]; /* [sub-blocks of 32][has mins] */
+    tile_mul *(*choose_mul)(const struct quant *quant);
+    /* mul takes codes of offset TILE_SIGNED as code - offset, so that no offset is left in `start`. */
+    bool signed_codes;
+    tile_unpack *unpack[QUANT_COUNT]; /* NULL: by quant->unpack, row by row */
 };
 
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
