@@ -27,4 +27,6 @@ struct check_row {
 /* Fails the row if a guard byte changed. */
 void check_guards(struct check_row *row);
 
+double check_seconds(void);
+
 #endif
