@@ -52,8 +52,13 @@ struct device_plan {
     size_t *page_bytes;        /* [groups] */
     uint32_t tokens, logits;
     struct graph_plan layout;
-    /* F32 form of the vector in weight[0] and bias[i] of each node; NULL where there is none. */
-    struct cpu_vectors { const float *weight, *bias[NODE_OUTPUTS]; } *vectors; /* [nodes] */
+    /* What a step would look up for each node: vectors as F32, NULL where there is none; the
+     * kernels of a linear node, and whether they take quantized rows. */
+    struct cpu_node {
+        const float *weight, *bias[NODE_OUTPUTS];
+        linear_fn *linear[NODE_OUTPUTS];
+        bool act[NODE_OUTPUTS], any_act;
+    } *info; /* [nodes] */
 
     char *memory; /* one block for what follows */
     size_t memory_bytes;
@@ -78,6 +83,10 @@ static inline float *cpu_value(const struct device_plan *p, value_id v) {
 static inline void *cpu_scratch(const struct device_plan *p, uint32_t thread) {
     return p->scratch + p->scratch_bytes * thread;
 }
+static inline const struct cpu_node *cpu_info(const struct device_plan *p,
+                                              const struct node *node) {
+    return &p->info[node - p->graph->node];
+}
 static inline size_t cpu_round64(size_t n) { return (n + 63) & ~(size_t)63; }
 
 /* plan.c */
@@ -92,8 +101,6 @@ ob_status cpu_run(struct device *device, struct device_plan *plan, const struct 
                   const float **logits, ob_error *error);
 
 /* linear.c */
-bool cpu_linear_takes_act(const struct kernels *kernels, const struct quant *quant);
-size_t cpu_linear_act_bytes(const struct device_plan *plan, const struct node *node);
 void cpu_linear(struct device_plan *plan, const struct node *node);
 
 /* attention.c: bytes a thread's scratch and the parts of a plan need for the widest node. */

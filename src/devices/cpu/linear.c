@@ -11,22 +11,6 @@ enum {
     ACT_INLINE = 8192,      /* elements quantized without waking the pool */
 };
 
-bool cpu_linear_takes_act(const struct kernels *kernels, const struct quant *quant) {
-    return kernels->act_quantize && kernels_linear_takes_act(quant);
-}
-
-static bool wants_act(const struct device_plan *p, const struct node *n) {
-    for (uint32_t i = 0; i < n->outputs; i++)
-        if (cpu_linear_takes_act(p->device->kernels, n->weight[i]->quant)) return true;
-    return false;
-}
-
-size_t cpu_linear_act_bytes(const struct device_plan *p, const struct node *n) {
-    const struct value *x = &p->graph->value[n->in[0]];
-    size_t rows = x->rows == ROWS_TOKENS ? p->tokens : p->logits;
-    return wants_act(p, n) ? rows * act_row_bytes(x->cols) : 0;
-}
-
 struct linear {
     struct device_plan *plan;
     const struct node *node;
@@ -63,22 +47,21 @@ static void multiply(void *arg, uint32_t chunk, uint32_t thread) {
     uint32_t i = 0;
     for (; chunk >= chunks_of(l, i); i++) chunk -= chunks_of(l, i);
     const struct weight *w = l->node->weight[i];
-    bool act = cpu_linear_takes_act(p->device->kernels, w->quant);
+    const struct cpu_node *info = cpu_info(p, l->node);
     struct linear_job job = {
         .quant = w->quant,
         .w = w->bound ? w->bound : w->data,
         .row_bytes = w->row_bytes,
         .cols = l->cols,
         .tokens = l->rows,
-        .x = act ? (const void *)p->act : l->x,
-        .bias = p->vectors[l->node - p->graph->node].bias[i],
+        .x = info->act[i] ? (const void *)p->act : l->x,
+        .bias = info->bias[i],
         .y = cpu_value(p, l->node->out[i]),
         .y_stride = w->rows,
         .scratch = cpu_scratch(p, thread),
     };
     uint32_t row0 = chunk * l->chunk_rows, row1 = row0 + l->chunk_rows;
-    p->device->kernels->linear[quant_index_of(w->quant)](&job, row0,
-                                                         row1 < w->rows ? row1 : w->rows);
+    info->linear[i](&job, row0, row1 < w->rows ? row1 : w->rows);
 }
 
 void cpu_linear(struct device_plan *p, const struct node *n) {
@@ -88,7 +71,7 @@ void cpu_linear(struct device_plan *p, const struct node *n) {
                        .rows = cpu_value_rows(p, n->in[0]),
                        .cols = p->graph->value[n->in[0]].cols};
     if (l.rows == 0) return;
-    if (wants_act(p, n)) quantize(&l);
+    if (cpu_info(p, n)->any_act) quantize(&l);
 
     uint64_t total = 0;
     for (uint32_t i = 0; i < n->outputs; i++) total += n->weight[i]->rows;

@@ -49,15 +49,26 @@ static bool vector(struct arena *arena, const struct weight *w, const float **ou
     return true;
 }
 
-static bool make_vectors(struct device_plan *p) {
-    p->vectors = arena_array(&p->arena, p->graph->nodes, sizeof *p->vectors);
-    if (!p->vectors) return false;
+static void choose_linear(const struct kernels *kernels, const struct node *n,
+                          struct cpu_node *info) {
+    for (uint32_t i = 0; i < n->outputs; i++) {
+        const struct quant *quant = n->weight[i]->quant;
+        info->linear[i] = kernels->linear[quant_index_of(quant)];
+        info->act[i] = kernels->act_quantize && kernels_linear_takes_act(quant);
+        info->any_act = info->any_act || info->act[i];
+    }
+}
+
+static bool make_info(struct device_plan *p) {
+    p->info = arena_array(&p->arena, p->graph->nodes, sizeof *p->info);
+    if (!p->info) return false;
     for (uint32_t i = 0; i < p->graph->nodes; i++) {
         const struct node *n = &p->graph->node[i];
-        if (n->op == OP_norm && !vector(&p->arena, n->weight[0], &p->vectors[i].weight))
-            return false;
+        struct cpu_node *info = &p->info[i];
+        if (n->op == OP_norm && !vector(&p->arena, n->weight[0], &info->weight)) return false;
         for (uint32_t k = 0; k < NODE_OUTPUTS; k++)
-            if (!vector(&p->arena, n->bias[k], &p->vectors[i].bias[k])) return false;
+            if (!vector(&p->arena, n->bias[k], &info->bias[k])) return false;
+        if (n->op == OP_linear) choose_linear(p->device->kernels, n, info);
     }
     return true;
 }
@@ -73,8 +84,10 @@ static struct sizes measure(const struct device_plan *p) {
     for (uint32_t i = 0; i < p->graph->nodes; i++) {
         const struct node *n = &p->graph->node[i];
         if (n->op == OP_linear) {
-            s.act = max(s.act, cpu_linear_act_bytes(p, n));
-            s.scratch = max(s.scratch, kernels_linear_scratch(p->graph->value[n->in[0]].cols));
+            const struct value *x = &p->graph->value[n->in[0]];
+            size_t rows = x->rows == ROWS_TOKENS ? p->tokens : p->logits;
+            if (p->info[i].any_act) s.act = max(s.act, rows * act_row_bytes(x->cols));
+            s.scratch = max(s.scratch, kernels_linear_scratch(x->cols));
         }
         if (n->op == OP_attention) {
             s.scratch = max(s.scratch, cpu_attention_scratch(n->u.attention.v_dim));
@@ -113,7 +126,7 @@ static bool fill(struct device_plan *p, const struct device_kv *kv) {
         p->page_bytes[g] = kv->page_bytes[g];
     }
     p->kv_type = kv->type;
-    return make_vectors(p) && reserve(p);
+    return make_info(p) && reserve(p);
 }
 
 ob_status cpu_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,

@@ -87,7 +87,7 @@ static void run_glu(struct device_plan *p, const struct node *n) { run_rows(p, n
 
 static void norm_runs(const struct job *j, uint32_t from, uint32_t to) {
     const struct kernels *k = kernels_of(j);
-    const struct cpu_vectors *v = &j->plan->vectors[j->node - j->plan->graph->node];
+    const struct cpu_node *v = cpu_info(j->plan, j->node);
     float eps = j->node->u.norm.eps, *x = in(j, 0, 0), *y = out(j, 0);
     for (uint32_t i = from; i < to; i++) {
         size_t at = (size_t)i * j->width;

@@ -152,14 +152,11 @@ VEC_INLINE void page_sums(const struct attention_job *job, const struct seer *se
     const void *v = kv_at(block, (size_t)job->k_dim * ATTENTION_PAGE, kv);
     for (; f + VF * VEC_WIDE <= v_dim; f += VF * VEC_WIDE)
         sum_tile(seer, p, factor, kv_at(v, f, kv), v_dim, f, rows, VEC_WIDE, kv);
-    for (; f < v_dim; f += VF)
-        for (int r = 0; r < rows; r++) {
-            const float *pr = p + r * ATTENTION_PAGE;
-            if (f + VF <= v_dim)
-                sum_tile(seer + r, pr, factor + r, kv_at(v, f, kv), v_dim, f, 1, 1, kv);
-            else
-                sum_rest(seer + r, pr, factor[r], kv_at(v, f, kv), v_dim, f, v_dim - f, kv);
-        }
+    for (; VEC_WIDE > 1 && f + VF <= v_dim; f += VF)
+        sum_tile(seer, p, factor, kv_at(v, f, kv), v_dim, f, rows, 1, kv);
+    for (int r = 0; f < v_dim && r < rows; r++)
+        sum_rest(seer + r, p + r * ATTENTION_PAGE, factor[r], kv_at(v, f, kv), v_dim, f, v_dim - f,
+                 kv);
 }
 
 /* ---- a split ---- */
