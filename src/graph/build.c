@@ -44,7 +44,7 @@ static struct node *new_node(struct graph *g, enum op op, uint32_t inputs, const
     struct node *n = &lost;
     if (grow(g, &g->node, g->nodes, &g->node_cap, sizeof *g->node)) n = &g->node[g->nodes++];
     *n = (struct node){.op = op, .layer = g->layer, .inputs = inputs};
-    memcpy(n->in, in, inputs * sizeof *in);
+    if (inputs) memcpy(n->in, in, inputs * sizeof *in);
     return n;
 }
 
