@@ -157,7 +157,7 @@ static ob_status read_elements(struct reader *r, struct arena *arena, struct ggu
 }
 
 static ob_status read_value(struct reader *r, struct arena *arena, struct gguf_value *v) {
-    size_t at = r->at;
+    size_t at;
     uint32_t type, element;
     r->where = (struct str){0};
     ob_status status = read_name(r, &v->key, "a key");
@@ -262,10 +262,8 @@ static ob_status size_tensor(struct reader *r, struct gguf_tensor *t, size_t at)
                     (unsigned long long)t->dim[0], t->quant->name, t->quant->block);
     size_t bytes = quant_row_bytes(t->quant, t->dim[0]);
     bool fits = bytes != 0;
-    for (uint32_t i = 1; i < 4 && fits; i++) {
-        fits = t->dim[i] <= SIZE_MAX / bytes;
-        if (fits) bytes *= (size_t)t->dim[i];
-    }
+    for (uint32_t i = 1; i < 4 && fits; i++)
+        fits = !__builtin_mul_overflow(bytes, t->dim[i], &bytes);
     if (!fits)
         return fail(r, OB_ERR_FORMAT, at, "%llu x %llu x %llu x %llu weights overflow",
                     (unsigned long long)t->dim[0], (unsigned long long)t->dim[1],

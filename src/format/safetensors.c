@@ -4,6 +4,7 @@
  * growing list; then the list is sorted by place to find overlaps and by name for the search. */
 #include "format/safetensors.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,7 +263,8 @@ static int by_name(const void *a, const void *b) {
 static ob_status sort_names(struct safetensors *st, ob_error *error) {
     st->tensor = (struct safetensors_tensor *)(void *)st->list.p;
     st->tensors = st->list.n / sizeof *st->tensor;
-    if (st->tensors) qsort(st->tensor, st->tensors, sizeof *st->tensor, by_name);
+    if (!st->tensor) return OB_OK; /* no tensors */
+    qsort(st->tensor, st->tensors, sizeof *st->tensor, by_name);
     for (size_t i = 0; i + 1 < st->tensors; i++)
         if (str_eq(st->tensor[i].name, st->tensor[i + 1].name))
             return fail(error, st->part[st->tensor[i + 1].part].path, st->tensor[i].name,
@@ -336,10 +338,11 @@ static ob_status read_index(struct safetensors *st, const char *text, size_t n, 
     return status;
 }
 
-/* Opens each file of the index once; then every tensor must be where the index says. */
+/* Opens each file of the index (rows >= 1) once; then every tensor must be where the index says. */
 static ob_status open_shards(struct safetensors *st, const char *directory, const char *path,
                              struct entry *row, size_t rows, ob_error *error) {
     size_t files = 1;
+    assert(rows > 0 && row);
     qsort(row, rows, sizeof *row, by_file);
     for (size_t i = 1; i < rows; i++) files += !str_eq(row[i].file, row[i - 1].file);
     st->part = arena_array(&st->arena, files, sizeof *st->part);
@@ -411,9 +414,10 @@ ob_status safetensors_open_memory(const void *data, size_t size, const char *nam
     if (!st) return error_memory(error, "a safetensors reader", sizeof *st);
     st->part = arena_array(&st->arena, 1, sizeof *st->part);
     const char *path = arena_copy(&st->arena, name, strlen(name));
-    ob_status status = OB_OK;
-    if (!st->part || !path) status = error_memory(error, "a safetensors reader", sizeof *st->part);
-    if (status == OB_OK) {
+    ob_status status;
+    if (!st->part || !path) {
+        status = error_memory(error, "a safetensors reader", sizeof *st->part);
+    } else {
         st->part[0] = (struct part){.p = data, .size = size, .path = path};
         st->parts = 1;
         status = read_part(st, 0, error);

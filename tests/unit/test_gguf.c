@@ -511,7 +511,7 @@ static void set_refused(const char *dir, unsigned from, unsigned file, const cha
     char name[64];
     snprintf(name, sizeof name, "m-%05u-of-00003.gguf", file);
     if (open_from(dir, from, &g, &error) == OB_OK) fail_msg("opened, want '%s'", message);
-    if (!strstr(error.file, name) || strcmp(error.where, where) || !strstr(error.message, message))
+    if (!strstr(error.file, name) || strcmp(error.where, where) != 0 || !strstr(error.message, message))
         fail_msg("%s: %s: %s, want '%s'", error.file, error.where, error.message, message);
 }
 
