@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/net.h"
 #include "base/os.h"
 #include "base/pool.h"
 #include "base/rng.h"

@@ -36,6 +36,13 @@ void os_relax(void); /* spin-loop hint */
 /* ---- time ---- */
 double os_seconds(void); /* monotonic */
 
+/* ---- the end of a program that serves ---- */
+/* From now on the first SIGINT or SIGTERM only makes os_stop_wait() return; a second one ends the
+ * program at once. */
+void os_stop_on_signals(void);
+void os_stop(void); /* as such a signal; any thread */
+void os_stop_wait(void);
+
 /* ---- machine ---- */
 uint32_t os_cores(void);          /* cores this process may use */
 uint64_t os_memory_total(void);

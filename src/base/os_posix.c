@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,28 @@ double os_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- the end of a program that serves ---- */
+static sem_t stop;
+
+static void on_stop_signal(int signal_number) {
+    (void)signal_number;
+    int why = errno;
+    sem_post(&stop);
+    errno = why;
+}
+
+void os_stop_on_signals(void) {
+    struct sigaction action = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
+    sem_init(&stop, 0, 0);
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+void os_stop(void) { sem_post(&stop); }
+void os_stop_wait(void) {
+    while (sem_wait(&stop) != 0) continue; /* interrupted by another signal */
 }
 
 /* ---- machine ---- */
@@ -235,7 +258,7 @@ oom:
     return error_memory(error, "a directory listing", cap * sizeof *list);
 }
 
-/* XDG base directories: an absolute path in the environment, else a folder of the home directory. */
+/* XDG base directories: an absolute path in the environment, else a folder in the home. */
 static char *xdg_dir(const char *variable, const char *below_home, const char *ours) {
     const char *base = getenv(variable), *home = getenv("HOME");
     char *out = NULL;

@@ -70,6 +70,8 @@ json_t *cli_json_text(struct str text);
 ob_status cli_model_path(const char *name, char **out, ob_error *error);
 /* Finds a model and opens its files and tokenizer: no engine. Close both, the tokenizer first. */
 ob_status cli_tok_open(const char *name, struct source **source, struct tok **tok, ob_error *error);
+/* What the options say about the engine, but for the model. */
+ob_engine_options cli_engine_options(const struct options *options);
 /* Finds and opens the engine, showing progress. */
 ob_status cli_engine_open(const struct options *options, uint32_t parallel, ob_engine **out,
                           ob_error *error);

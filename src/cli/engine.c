@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-static ob_engine_options engine_options(const struct options *options) {
+ob_engine_options cli_engine_options(const struct options *options) {
     return (ob_engine_options){
         .device = options->device,
         .cpu_isa = options->cpu_isa,
@@ -26,7 +26,7 @@ ob_status cli_engine_open(const struct options *options, uint32_t parallel, ob_e
     *out = NULL;
     ob_status status = cli_model_path(options->model, &path, error);
     if (status != OB_OK) return status;
-    ob_engine_options engine = engine_options(options);
+    ob_engine_options engine = cli_engine_options(options);
     engine.model = path;
     engine.parallel = parallel;
     engine.progress = show_loading;

@@ -21,7 +21,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = os.environ.get('ONEBIT_PROGRAM', str(ROOT / 'build/src/cli/1bit'))
 FIXTURE = ROOT / 'tests/golden/models/llama'
-COMMANDS = ['run', 'info', 'devices', 'bench', 'tokenize', 'detokenize', 'template',
+COMMANDS = ['run', 'serve', 'info', 'devices', 'bench', 'tokenize', 'detokenize', 'template',
             'version', 'help']
 REPORT = re.compile(r'prompt \d+ tokens( [\d.]+ tok/s)?( \(and \d+ cached\))?, '
                     r'answer (\d+) tokens( [\d.]+ tok/s)?(, seed (\d+))?\n')

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * generate.c: one generation between three threads:
+ *
+ *   worker      generation_start(): parses, tokenizes, submits; later generation_end(): releases
+ *               the engine's request and gives a whole answer
+ *   engine      on_event(): adds text to `pending` and wakes the stream; never blocks
+ *   I/O thread  stream_read(): words what is pending as chunks
+ *
+ * The exchange owns the generation (http_attach); from the submit to generation_end the engine's
+ * side holds the exchange. A client that does not read lets `pending` grow: past PENDING_MAX its
+ * generation is cancelled and its connection cut. */
+#include "server/generate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "server/internal.h"
+#include "server/reply.h"
+#include "server/sse.h"
+#include "server/clean.h"
+
+enum { PENDING_MAX = 256 * 1024 };
+
+struct generation {
+    struct server *server;
+    struct server_link link;
+    struct http_exchange *x;
+    const struct wording *wording;
+    struct job end;
+    char id[48];
+    json_int_t created;
+    bool stream, include_usage;
+    os_mutex lock;
+    /* under lock */
+    ob_request *request;  /* NULL before submitting and after the end */
+    bool submitted;       /* ob_submit has returned */
+    bool gone, overflow;  /* the client: hung up, does not read */
+    bool stopped;         /* by the server's end */
+    struct buf pending;   /* clean text; of a stream: each piece with its length before it */
+    ob_finish finish;     /* != NONE: the last event came */
+    ob_timings timings;
+    ob_error error;       /* why it failed, if it did */
+    /* of the wording: the I/O thread's or generation_end's */
+    struct think think;
+    struct buf taken, thought, text;
+    bool opened;
+};
+
+struct server_link *generation_link(struct generation *g) { return &g->link; }
+
+/* ---- numbers of an answer -------------------------------------------------------------------- */
+
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+static json_t *timings_json(const ob_timings *t) {
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f}", "cache_n", (int)t->cache_n,
+                     "prompt_n", (int)t->prompt_n, "prompt_ms", t->prompt_ms,
+                     "prompt_per_token_ms", ratio(t->prompt_ms, t->prompt_n), "prompt_per_second",
+                     ratio(1e3 * t->prompt_n, t->prompt_ms), "predicted_n", (int)t->predicted_n,
+                     "predicted_ms", t->predicted_ms, "predicted_per_token_ms",
+                     ratio(t->predicted_ms, t->predicted_n), "predicted_per_second",
+                     ratio(1e3 * t->predicted_n, t->predicted_ms));
+}
+
+static json_t *usage_json(const ob_timings *t) {
+    json_int_t prompt = (json_int_t)t->cache_n + t->prompt_n;
+    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", prompt, "completion_tokens",
+                     (json_int_t)t->predicted_n, "total_tokens", prompt + t->predicted_n,
+                     "prompt_tokens_details", "cached_tokens", (json_int_t)t->cache_n);
+}
+
+static const char *finish_word(ob_finish finish) {
+    return finish == OB_FINISH_LENGTH ? "length" : "stop";
+}
+
+/* What every object of an answer has; choice NULL: out of memory. */
+static json_t *object_json(const struct generation *g, const char *object, json_t *choices) {
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", g->id, "object", object, "created",
+                     g->created, "model", server_model(g->server), "system_fingerprint",
+                     "1bit-" OB_VERSION, "choices", choices);
+}
+
+/* Why there is no whole answer. */
+static unsigned failure(const struct generation *g, char *line, size_t size) {
+    if (g->overflow) {
+        snprintf(line, size, "out of memory for the answer");
+        return REPLY_BROKEN;
+    }
+    if (g->finish == OB_FINISH_CANCEL) {
+        snprintf(line, size, "the server is stopping");
+        return REPLY_UNAVAILABLE;
+    }
+    ob_error_line(&g->error, line, size);
+    return REPLY_BROKEN;
+}
+
+/* ---- a stream -------------------------------------------------------------------------------- */
+
+static void put_chunk(const struct generation *g, struct buf *out, json_t *choice) {
+    sse_json(out, object_json(g, g->wording->chunk, json_pack("[o]", choice)));
+}
+
+/* Chunks of what think_add and think_end have told apart. */
+static void put_pieces(struct generation *g, struct buf *out) {
+    struct buf *part[] = {&g->thought, &g->text};
+    for (size_t i = 0; i < 2; i++) {
+        if (part[i]->failed) out->failed = true;
+        if (part[i]->n)
+            put_chunk(g, out, g->wording->piece((struct str){part[i]->p, part[i]->n}, i == 0));
+        buf_clear(part[i]);
+    }
+}
+
+static void put_end(struct generation *g, struct buf *out) {
+    char line[1024];
+    if (g->finish == OB_FINISH_CANCEL || g->finish == OB_FINISH_ERROR) {
+        unsigned status = failure(g, line, sizeof line);
+        sse_json(out, reply_error_json(status, NULL, line, NULL, NULL));
+        return;
+    }
+    think_end(&g->think, &g->thought, &g->text);
+    put_pieces(g, out);
+    json_t *choice = g->wording->ending(finish_word(g->finish));
+    json_t *last = object_json(g, g->wording->chunk, json_pack("[o]", choice));
+    json_object_set_new(last, "timings", timings_json(&g->timings));
+    sse_json(out, last);
+    if (g->include_usage) {
+        json_t *usage = object_json(g, g->wording->chunk, json_array());
+        json_object_set_new(usage, "usage", usage_json(&g->timings));
+        json_object_set_new(usage, "timings", timings_json(&g->timings));
+        sse_json(out, usage);
+    }
+    sse_done(out);
+}
+
+static enum http_more stream_read(void *user, struct buf *out) {
+    struct generation *g = user;
+    buf_clear(&g->taken);
+    os_lock(&g->lock);
+    struct buf spare = g->taken;
+    g->taken = g->pending;
+    g->pending = spare;
+    bool ended = g->finish != OB_FINISH_NONE, cut = g->gone || g->overflow;
+    os_unlock(&g->lock);
+    if (cut) return HTTP_BREAK;
+    if (!g->opened && g->wording->opening) put_chunk(g, out, g->wording->opening());
+    g->opened = true;
+    uint32_t n;
+    for (size_t at = 0; at < g->taken.n; at += n) {
+        memcpy(&n, g->taken.p + at, sizeof n);
+        at += sizeof n;
+        think_add(&g->think, (struct str){g->taken.p + at, n}, &g->thought, &g->text);
+        put_pieces(g, out);
+    }
+    if (!ended) return HTTP_WAIT;
+    put_end(g, out);
+    return HTTP_END;
+}
+
+/* ---- the engine's thread --------------------------------------------------------------------- */
+
+static void cancel_locked(struct generation *g) {
+    if (g->request) ob_cancel(g->request);
+}
+
+static void add_piece(struct generation *g, struct str text) {
+    size_t start = g->pending.n;
+    uint32_t n = 0;
+    if (g->stream) buf_add(&g->pending, &n, sizeof n);
+    clean_text(&g->pending, text);
+    if (g->pending.failed || !g->stream) return;
+    n = (uint32_t)(g->pending.n - start - sizeof n);
+    memcpy(g->pending.p + start, &n, sizeof n);
+}
+
+static void on_event(void *user, const ob_event *event) {
+    struct generation *g = user;
+    os_lock(&g->lock);
+    if (event->text_n && !g->overflow) add_piece(g, (struct str){event->text, event->text_n});
+    if (g->pending.failed || (g->stream && g->pending.n > PENDING_MAX)) {
+        g->overflow = true;
+        buf_free(&g->pending);
+        cancel_locked(g);
+    }
+    g->timings = event->timings;
+    g->finish = event->finish;
+    if (event->error) g->error = *event->error;
+    /* Whoever comes last, this or the return of ob_submit, hands over to generation_end. */
+    bool end = g->finish != OB_FINISH_NONE && g->submitted;
+    if (g->finish != OB_FINISH_NONE || event->text_n) http_wake(g->x);
+    os_unlock(&g->lock);
+    if (end) server_push(g->server, &g->end);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void answer_whole(struct generation *g) {
+    char line[1024];
+    if (g->finish == OB_FINISH_CANCEL || g->finish == OB_FINISH_ERROR) {
+        unsigned status = failure(g, line, sizeof line);
+        reply_error(g->x, status, line);
+        return;
+    }
+    think_add(&g->think, (struct str){g->pending.p, g->pending.n}, &g->thought, &g->text);
+    think_end(&g->think, &g->thought, &g->text);
+    json_t *choice = NULL;
+    if (!g->thought.failed && !g->text.failed)
+        choice = g->wording->answer((struct str){g->thought.p, g->thought.n},
+                                    (struct str){g->text.p, g->text.n}, finish_word(g->finish));
+    json_t *json = object_json(g, g->wording->whole, json_pack("[o]", choice));
+    json_object_set_new(json, "usage", usage_json(&g->timings));
+    json_object_set_new(json, "timings", timings_json(&g->timings));
+    reply_json(g->x, REPLY_OK, json);
+}
+
+static void generation_end(struct job *job) {
+    struct generation *g = (void *)((char *)job - offsetof(struct generation, end));
+    struct http_exchange *x = g->x;
+    os_lock(&g->lock);
+    ob_request *request = g->request;
+    g->request = NULL;
+    bool cut = g->stream && g->overflow;
+    os_unlock(&g->lock);
+    ob_release(&request);
+    server_leave(g->server, g);
+    if (cut) http_cut(x);
+    if (!g->stream) answer_whole(g);
+    http_release(x);
+}
+
+void generation_stop(struct generation *g) {
+    os_lock(&g->lock);
+    g->stopped = true;
+    cancel_locked(g);
+    os_unlock(&g->lock);
+}
+
+static void on_hangup(void *user) {
+    struct generation *g = user;
+    os_lock(&g->lock);
+    g->gone = true;
+    cancel_locked(g);
+    os_unlock(&g->lock);
+}
+
+static void generation_free(void *user) {
+    struct generation *g = user;
+    think_free(&g->think);
+    buf_free(&g->pending);
+    buf_free(&g->taken);
+    buf_free(&g->thought);
+    buf_free(&g->text);
+    os_mutex_free(&g->lock);
+    free(g);
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static struct generation *generation_new(struct server *server, struct http_exchange *x,
+                                         const struct wording *wording,
+                                         const struct params *params) {
+    struct generation *g = calloc(1, sizeof *g);
+    if (!g) return NULL;
+    g->server = server;
+    g->x = x;
+    g->wording = wording;
+    g->end.run = generation_end;
+    g->created = (json_int_t)time(NULL);
+    g->stream = params->stream;
+    g->include_usage = params->include_usage;
+    snprintf(g->id, sizeof g->id, "%s-%016llx%08x", wording->id, (unsigned long long)os_random(),
+             (unsigned)os_random());
+    os_mutex_init(&g->lock);
+    return g;
+}
+
+static void reply_too_long(struct http_exchange *x, size_t n, uint32_t context) {
+    char line[128];
+    snprintf(line, sizeof line, "the prompt has %zu tokens, the context holds %u", n, context);
+    reply_json(x, REPLY_BAD_REQUEST,
+               reply_error_json(REPLY_BAD_REQUEST, "exceed_context_size_error", line, NULL,
+                                json_pack("{s:I, s:I}", "n_prompt_tokens", (json_int_t)n, "n_ctx",
+                                          (json_int_t)context)));
+}
+
+/* After ob_submit has returned: what came meanwhile takes effect. */
+static void submitted(struct generation *g, ob_request *request) {
+    os_lock(&g->lock);
+    g->request = request;
+    g->submitted = true;
+    bool end = g->finish != OB_FINISH_NONE;
+    if (g->gone || g->overflow || g->stopped) cancel_locked(g);
+    os_unlock(&g->lock);
+    if (end) server_push(g->server, &g->end);
+}
+
+/* Has answered, or has submitted and will. */
+static void run(struct generation *g, ob_engine *engine, const json_t *request,
+                const struct params *params) {
+    ob_error error;
+    ob_tokens prompt = {0};
+    ob_engine_info info;
+    ob_request *handle;
+    struct http_exchange *x = g->x;
+    ob_engine_get_info(engine, &info);
+    ob_status s = g->wording->prompt(engine, request, params, &prompt, &g->think.state, &error);
+    if (s == OB_OK && prompt.n >= info.context) {
+        server_leave(g->server, g);
+        reply_too_long(x, prompt.n, info.context);
+        ob_tokens_free(&prompt);
+        return;
+    }
+    if (s == OB_OK) {
+        http_hold(x);
+        s = ob_submit(engine,
+                      &(ob_request_options){.prompt = prompt.id, .prompt_n = prompt.n,
+                                            .max_tokens = params->max_tokens,
+                                            .sampling = params->sampling, .stop = params->stop,
+                                            .stop_n = params->stops,
+                                            .ignore_eos = params->ignore_eos,
+                                            .on_event = on_event, .user = g},
+                      &handle, &error);
+        if (s != OB_OK) http_release(x);
+    }
+    ob_tokens_free(&prompt);
+    if (s != OB_OK) {
+        if (strcmp(error.where, "order") == 0) strcpy(error.where, "samplers");
+        server_leave(g->server, g);
+        reply_ob_error(x, &error);
+        return;
+    }
+    bool stream = g->stream;
+    submitted(g, handle);
+    /* From here on x belongs to generation_end, unless it is a stream. */
+    if (stream) http_stream(x, SSE_TYPE, stream_read);
+}
+
+void generation_start(struct server *server, struct http_exchange *x,
+                      const struct wording *wording) {
+    ob_error error;
+    json_t *request;
+    struct params params = {0};
+    struct str body = http_request(x)->body;
+    ob_status s = params_parse(body, &request, &error);
+    http_drop_body(x);
+    if (s == OB_OK) s = params_read(request, &params, &error);
+    struct generation *g = s == OB_OK ? generation_new(server, x, wording, &params) : NULL;
+    ob_engine *engine = g ? server_enter(server, g) : NULL;
+    if (s != OB_OK) reply_ob_error(x, &error);
+    else if (!g) reply_json(x, REPLY_BROKEN, NULL);
+    else http_attach(x, g, on_hangup, generation_free);
+    if (engine) run(g, engine, request, &params);
+    else if (g) reply_error(x, REPLY_UNAVAILABLE, "the server is stopping");
+    params_free(&params);
+    json_decref(request);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * internal.h: what server.c offers to the routes. */
+#ifndef SERVER_INTERNAL_H
+#define SERVER_INTERNAL_H
+
+#include "server/generate.h"
+#include "server/http.h"
+#include "server/queue.h"
+#include "server/route.h"
+#include "server/server.h"
+
+/* The model's id in the API. */
+const char *server_model(const struct server *server);
+int64_t server_created(const struct server *server); /* seconds since 1970 */
+/* NULL while it loads. The engine closes only when all that entered have left. */
+const ob_engine *server_loaded(struct server *server);
+void server_push(struct server *server, struct job *job);
+
+/* A generation uses the engine between the two. NULL: the server stops. */
+ob_engine *server_enter(struct server *server, struct generation *g);
+void server_leave(struct server *server, struct generation *g);
+
+/* Links of the list of generations that have entered. */
+struct server_link {
+    struct generation *next, **link;
+};
+struct server_link *generation_link(struct generation *g);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * params.c: see params.h. */
+#include "server/params.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+
+ob_status params_parse(struct str text, json_t **out, ob_error *error) {
+    json_error_t where;
+    /* Nesting is bounded by jansson (2,048). */
+    *out = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &where);
+    if (json_is_object(*out)) return OB_OK;
+    if (*out) {
+        error_set(error, OB_ERR_ARGUMENT, "the body must be a JSON object");
+    } else if (json_error_code(&where) == json_error_null_character) {
+        error_set(error, OB_ERR_ARGUMENT, "the body has a \\u0000 in a string");
+    } else {
+        error_set(error, OB_ERR_ARGUMENT, "the body is not JSON: %s", where.text);
+        error_at(error, NULL, NULL, (uint64_t)where.position);
+    }
+    json_decref(*out);
+    *out = NULL;
+    return OB_ERR_ARGUMENT;
+}
+
+ob_status params_refuse(ob_error *error, const char *field, const json_t *value, const char *what) {
+    char text[48] = "nothing";
+    if (json_is_object(value)) {
+        strcpy(text, "an object");
+    } else if (json_is_array(value)) {
+        strcpy(text, "an array");
+    } else if (value) {
+        size_t room = sizeof text - sizeof "...";
+        size_t n = json_dumpb(value, text, room, JSON_ENCODE_ANY);
+        strcpy(text + (n < room ? n : room), n < room ? "" : "...");
+    }
+    error_set(error, OB_ERR_ARGUMENT, "must be %s, not %s", what, text);
+    error_at(error, NULL, field, OB_NO_OFFSET);
+    return OB_ERR_ARGUMENT;
+}
+
+/* NULL for null. */
+static const json_t *get(const json_t *request, const char *field) {
+    const json_t *value = json_object_get(request, field);
+    return json_is_null(value) ? NULL : value;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* Those of ob_sampling that are one number. */
+static const struct number {
+    const char *field;
+    size_t offset;
+    bool real;
+    double min, max;
+    const char *what;
+} numbers[] = {
+#define FIELD(member) offsetof(ob_sampling, member)
+    {"temperature", FIELD(temperature), true, 0, 1e4, "a number from 0 to 10000"},
+    {"top_k", FIELD(top_k), false, -1, INT32_MAX, "an integer, -1 or more"},
+    {"top_p", FIELD(top_p), true, 0, 1, "a number from 0 to 1"},
+    {"min_p", FIELD(min_p), true, 0, 1, "a number from 0 to 1"},
+    {"repeat_penalty", FIELD(repeat_penalty), true, 1e-4, 1e4, "a number from 0.0001 to 10000"},
+    {"frequency_penalty", FIELD(frequency_penalty), true, -1e4, 1e4,
+     "a number from -10000 to 10000"},
+    {"presence_penalty", FIELD(presence_penalty), true, -1e4, 1e4,
+     "a number from -10000 to 10000"},
+    {"repeat_last_n", FIELD(penalty_last_n), false, -1, INT32_MAX, "an integer, -1 or more"},
+    {"penalty_last_n", FIELD(penalty_last_n), false, -1, INT32_MAX, "an integer, -1 or more"},
+#undef FIELD
+};
+
+static ob_status read_numbers(const json_t *request, ob_sampling *sampling, ob_error *error) {
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const struct number *n = &numbers[i];
+        const json_t *value = get(request, n->field);
+        if (!value) continue;
+        double x = json_number_value(value);
+        if (!(n->real ? json_is_number(value) : json_is_integer(value)) || !(x >= n->min) ||
+            !(x <= n->max))
+            return params_refuse(error, n->field, value, n->what);
+        char *to = (char *)sampling + n->offset;
+        if (n->real) *(float *)(void *)to = (float)x;
+        else *(int32_t *)(void *)to = (int32_t)x;
+    }
+    return OB_OK;
+}
+
+static ob_status read_seed(const json_t *request, uint64_t *seed, ob_error *error) {
+    const json_t *value = get(request, "seed");
+    if (value && !json_is_integer(value))
+        return params_refuse(error, "seed", value, "an integer, or -1 for a random one");
+    *seed = value && json_integer_value(value) != -1 ? (uint64_t)json_integer_value(value)
+                                                     : os_random();
+    return OB_OK;
+}
+
+/* The first of the three names that is there counts. */
+static ob_status read_max_tokens(const json_t *request, uint32_t *max, ob_error *error) {
+    static const char *const names[] = {"max_completion_tokens", "max_tokens", "n_predict"};
+    *max = 0;
+    for (size_t i = 3; i-- > 0;) {
+        const json_t *value = get(request, names[i]);
+        json_int_t n = json_integer_value(value);
+        if (!value) continue;
+        if (!json_is_integer(value) || n < -1 || n == 0)
+            return params_refuse(error, names[i], value, "an integer, 1 or more (-1: no limit)");
+        *max = n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    }
+    return OB_OK;
+}
+
+/* ---- truths and words ------------------------------------------------------------------------ */
+
+static ob_status read_flag(const json_t *object, const char *key, const char *field, bool *out,
+                           ob_error *error) {
+    const json_t *value = get(object, key);
+    if (value && !json_is_boolean(value))
+        return params_refuse(error, field, value, "true or false");
+    *out = json_is_true(value);
+    return OB_OK;
+}
+
+static ob_status read_flags(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *options = get(request, "stream_options");
+    if (options && !json_is_object(options))
+        return params_refuse(error, "stream_options", options, "an object");
+    ob_status s = read_flag(request, "stream", "stream", &out->stream, error);
+    if (s == OB_OK) s = read_flag(request, "ignore_eos", "ignore_eos", &out->ignore_eos, error);
+    if (s == OB_OK)
+        s = read_flag(request, "parse_special", "parse_special", &out->parse_special, error);
+    if (s == OB_OK)
+        s = read_flag(options, "include_usage", "stream_options.include_usage",
+                      &out->include_usage, error);
+    return s;
+}
+
+/* One of the words, which are separated by "|"; NULL: the first. */
+static ob_status read_word(const json_t *request, const char *field, const char *words,
+                           const char *what, const char **out, ob_error *error) {
+    const json_t *value = get(request, field);
+    const char *word = json_string_value(value);
+    *out = words;
+    if (!value) return OB_OK;
+    for (const char *p = words; word && p; p = strchr(p, '|'), p += p != NULL) {
+        size_t n = strcspn(p, "|");
+        *out = p;
+        if (strlen(word) == n && memcmp(word, p, n) == 0) return OB_OK;
+    }
+    return params_refuse(error, field, value, what);
+}
+
+static ob_status read_words(const json_t *request, struct params *out, ob_error *error) {
+    const char *format, *choice;
+    const json_t *model = get(request, "model");
+    if (model && !json_is_string(model)) return params_refuse(error, "model", model, "a string");
+    ob_status s = read_word(request, "reasoning_format", "auto|deepseek|none",
+                            "\"auto\", \"deepseek\" or \"none\"", &format, error);
+    if (s == OB_OK)
+        s = read_word(request, "tool_choice", "auto|none",
+                      "\"auto\" or \"none\" (a tool cannot be forced)", &choice, error);
+    if (s != OB_OK) return s;
+    out->split_thought = strncmp(format, "none", 4) != 0;
+    out->drop_tools = strncmp(choice, "none", 4) == 0;
+    return OB_OK;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static ob_status read_stop(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *value = get(request, "stop");
+    size_t n = json_is_array(value) ? json_array_size(value) : value != NULL;
+    if (n > PARAMS_STOPS)
+        return params_refuse(error, "stop", value, "at most 16 strings");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_is_array(value) ? json_array_get(value, i) : value;
+        if (json_string_length(one) == 0)
+            return params_refuse(error, "stop", one, "a string or an array of strings, none empty");
+        out->stop[out->stops++] = json_string_value(one);
+    }
+    return OB_OK;
+}
+
+/* "samplers": ["top_k", "temperature"], or the same separated by ";". */
+static ob_status read_order(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *value = get(request, "samplers");
+    if (!value) return OB_OK;
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    buf_puts(&out->order, "");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_is_array(value) ? json_array_get(value, i) : value;
+        if (!json_is_string(one))
+            return params_refuse(error, "samplers", one, "an array of names");
+        buf_puts(&out->order, i ? ";" : "");
+        buf_puts(&out->order, json_string_value(one));
+    }
+    if (out->order.failed) return error_memory(error, "the samplers' order", out->order.n);
+    out->sampling.order = out->order.p;
+    return OB_OK;
+}
+
+/* ---- what we cannot do ----------------------------------------------------------------------- */
+
+/* Fields that change the answer, with the value that asks for nothing. */
+static const struct {
+    const char *field;
+    const char *neutral; /* JSON; null, false, "", [] and {} always are */
+} unsupported[] = {
+    {"best_of", "1"},         {"echo", "false"},       {"functions", "[]"},
+    {"grammar", "\"\""},      {"json_schema", "{}"},   {"logit_bias", "{}"},
+    {"logprobs", "false"},    {"n", "1"},              {"response_format", "{\"type\":\"text\"}"},
+    {"suffix", "\"\""},       {"top_logprobs", "0"},
+};
+
+static bool is_empty(const json_t *value) {
+    return json_is_false(value) || (json_is_string(value) && json_string_length(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static ob_status refuse_unsupported(const json_t *request, ob_error *error) {
+    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
+        const json_t *value = get(request, unsupported[i].field);
+        if (!value || is_empty(value)) continue;
+        json_t *neutral = json_loads(unsupported[i].neutral, JSON_DECODE_ANY, NULL);
+        bool asks = !json_equal(value, neutral);
+        json_decref(neutral);
+        if (!asks) continue;
+        char what[64] = "";
+        strcat(strcat(what, unsupported[i].neutral), " (nothing else is supported)");
+        return params_refuse(error, unsupported[i].field, value, what);
+    }
+    return OB_OK;
+}
+
+ob_status params_read(const json_t *request, struct params *out, ob_error *error) {
+    *out = (struct params){.sampling = ob_sampling_default()};
+    ob_status s = refuse_unsupported(request, error);
+    if (s == OB_OK) s = read_numbers(request, &out->sampling, error);
+    if (s == OB_OK) s = read_seed(request, &out->sampling.seed, error);
+    if (s == OB_OK) s = read_max_tokens(request, &out->max_tokens, error);
+    if (s == OB_OK) s = read_flags(request, out, error);
+    if (s == OB_OK) s = read_words(request, out, error);
+    if (s == OB_OK) s = read_stop(request, out, error);
+    if (s == OB_OK) s = read_order(request, out, error);
+    return s;
+}
+
+void params_free(struct params *params) { buf_free(&params->order); }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * params.h: the fields of a completion request, read from JSON and checked. A field of the wrong
+ * type or out of range is refused by name; so is one that asks for what the server cannot do. null
+ * is as good as absent; fields nobody knows are left alone. */
+#ifndef SERVER_PARAMS_H
+#define SERVER_PARAMS_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "onebit.h"
+
+enum { PARAMS_STOPS = 16 };
+
+struct params {
+    ob_sampling sampling;
+    uint32_t max_tokens; /* 0: no limit */
+    const char *stop[PARAMS_STOPS];
+    size_t stops;
+    bool ignore_eos, stream, include_usage;
+    bool parse_special; /* control tokens written in a prompt count as such */
+    bool split_thought; /* a leading <think> block is not part of the answer */
+    bool drop_tools;    /* tool_choice "none" */
+    struct buf order;   /* sampling.order points into it */
+};
+
+/* A JSON object, or OB_ERR_ARGUMENT saying where the text is none. */
+ob_status params_parse(struct str text, json_t **out, ob_error *error);
+/* The strings belong to `request`, which must live as long; free *out in any case. */
+ob_status params_read(const json_t *request, struct params *out, ob_error *error);
+void params_free(struct params *params);
+
+/* OB_ERR_ARGUMENT: "must be <what>, not <the value>". */
+ob_status params_refuse(ob_error *error, const char *field, const json_t *value, const char *what);
+
+#endif

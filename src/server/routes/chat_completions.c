@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * chat_completions.c: an answer to a conversation. The model's template makes the prompt. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "server/internal.h"
+#include "server/clean.h"
+
+static ob_status prompt(const ob_engine *engine, const json_t *request, const struct params *params,
+                        ob_tokens *out, enum think_state *think, ob_error *error) {
+    char *text = NULL;
+    size_t n = 0;
+    json_t *copy = json_copy((json_t *)request);
+    if (params->drop_tools) json_object_del(copy, "tools");
+    char *body = json_dumps(copy, JSON_COMPACT);
+    json_decref(copy);
+    if (!body) return error_memory(error, "the request", 0);
+    ob_status s = ob_chat_prompt(engine, body, strlen(body), out, &text, &n, error);
+    free(body);
+    if (s != OB_OK) return s;
+    *think = !params->split_thought ? THINK_ANSWER
+             : think_is_open((struct str){text, n}) ? THINK_INSIDE : THINK_BEFORE;
+    free(text);
+    return OB_OK;
+}
+
+static json_t *answer(struct str thought, struct str text, const char *finish) {
+    json_t *message = json_pack("{s:s, s:o}", "role", "assistant", "content", clean_json(text));
+    if (thought.n) json_object_set_new(message, "reasoning_content", clean_json(thought));
+    return json_pack("{s:i, s:o, s:n, s:s}", "index", 0, "message", message, "logprobs",
+                     "finish_reason", finish);
+}
+
+/* Takes delta over. */
+static json_t *choice(json_t *delta, const char *finish) {
+    return json_pack("{s:i, s:o, s:n, s:s?}", "index", 0, "delta", delta, "logprobs",
+                     "finish_reason", finish);
+}
+
+static json_t *opening(void) {
+    return choice(json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL);
+}
+
+static json_t *piece(struct str text, bool thought) {
+    const char *field = thought ? "reasoning_content" : "content";
+    return choice(json_pack("{s:o}", field, clean_json(text)), NULL);
+}
+
+static json_t *ending(const char *finish) { return choice(json_object(), finish); }
+
+static void handle(struct server *server, struct http_exchange *x) {
+    static const struct wording wording = {
+        .id = "chatcmpl", .whole = "chat.completion", .chunk = "chat.completion.chunk",
+        .prompt = prompt, .answer = answer, .opening = opening, .piece = piece, .ending = ending,
+    };
+    generation_start(server, x, &wording);
+}
+
+const struct route route_chat_completions = {
+    .method = "POST", .paths = {"/v1/chat/completions"}, .handle = handle, .needs_model = true,
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * health.c: whether the model is loaded. */
+#include "server/internal.h"
+#include "server/reply.h"
+
+static void handle(struct server *server, struct http_exchange *x) {
+    bool ready = server_loaded(server) != NULL;
+    reply_json(x, ready ? REPLY_OK : REPLY_UNAVAILABLE,
+               json_pack("{s:s}", "status", ready ? "ok" : "loading"));
+}
+
+const struct route route_health = {
+    .method = "GET", .paths = {"/health", "/v1/health"}, .handle = handle,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * server.c: the server's life: listen, load on a thread of its own, serve, stop. The end has an
+ * order: no new generation enters, those that run are cancelled and leave, the workers end (now
+ * everything is answered), the connections close, the engine closes. */
+#include "server/server.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "server/internal.h"
+#include "server/reply.h"
+
+enum {
+    BODY_MAX = 32 << 20,
+    BODIES_MAX = 256 << 20,
+    WORKERS = 2,
+    GRACE_SECONDS = 1, /* for clients to take the last bytes at the end */
+};
+
+struct server {
+    struct server_options options;
+    char *model;
+    int64_t created;
+    struct http *http;
+    struct queue *queue;
+    os_thread loader;
+    os_mutex lock;
+    os_cond empty;
+    /* under lock */
+    ob_engine *engine;        /* NULL while loading */
+    struct generation *first; /* those that have entered */
+    bool stopping;
+    ob_error load_error;      /* status OB_OK: none */
+};
+
+/* A request on its way to a worker. */
+struct errand {
+    struct job job;
+    struct server *server;
+    struct http_exchange *x;
+    const struct route *route;
+};
+
+/* ---- for the routes -------------------------------------------------------------------------- */
+
+const char *server_model(const struct server *server) { return server->model; }
+int64_t server_created(const struct server *server) { return server->created; }
+
+const ob_engine *server_loaded(struct server *server) {
+    os_lock(&server->lock);
+    const ob_engine *engine = server->engine;
+    os_unlock(&server->lock);
+    return engine;
+}
+
+void server_push(struct server *server, struct job *job) { queue_push(server->queue, job); }
+
+ob_engine *server_enter(struct server *server, struct generation *g) {
+    os_lock(&server->lock);
+    ob_engine *engine = server->stopping ? NULL : server->engine;
+    if (engine) {
+        struct server_link *link = generation_link(g);
+        *link = (struct server_link){.next = server->first, .link = &server->first};
+        if (link->next) generation_link(link->next)->link = &link->next;
+        server->first = g;
+    }
+    os_unlock(&server->lock);
+    return engine;
+}
+
+void server_leave(struct server *server, struct generation *g) {
+    struct server_link *link = generation_link(g);
+    os_lock(&server->lock);
+    *link->link = link->next;
+    if (link->next) generation_link(link->next)->link = link->link;
+    if (!server->first) os_signal(&server->empty);
+    os_unlock(&server->lock);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void run_errand(struct job *job) {
+    struct errand errand = *(struct errand *)(void *)job;
+    free(job);
+    errand.route->handle(errand.server, errand.x);
+}
+
+static void send_errand(struct server *server, struct http_exchange *x, const struct route *route) {
+    struct errand *errand = malloc(sizeof *errand);
+    if (!errand) {
+        reply_error(x, REPLY_BROKEN, "out of memory");
+        return;
+    }
+    *errand = (struct errand){{.run = run_errand}, server, x, route};
+    os_lock(&server->lock);
+    bool sent = !server->stopping; /* then the queue is still open */
+    if (sent) queue_push(server->queue, &errand->job);
+    os_unlock(&server->lock);
+    if (sent) return;
+    free(errand);
+    reply_error(x, REPLY_UNAVAILABLE, "the server is stopping");
+}
+
+/* What a browser asks before a page of another origin may send its request. */
+static void answer_preflight(struct http_exchange *x) {
+    const char *wanted = http_header(x, "Access-Control-Request-Headers");
+    http_set_header(x, "Access-Control-Allow-Methods", "GET, POST");
+    http_set_header(x, "Access-Control-Allow-Headers", wanted ? wanted : "Content-Type");
+    http_set_header(x, "Access-Control-Max-Age", "600");
+    http_reply(x, REPLY_NO_CONTENT, NULL, strdup(""), 0);
+}
+
+static void answer_unknown(struct http_exchange *x, const char *allowed) {
+    const struct http_request *request = http_request(x);
+    char line[256];
+    if (allowed) http_set_header(x, "Allow", allowed);
+    snprintf(line, sizeof line, "%s %.200s: %s", request->method, request->path,
+             allowed ? "wrong method" : "no such route");
+    reply_error(x, allowed ? REPLY_BAD_METHOD : REPLY_NOT_FOUND, line);
+}
+
+static void handle(void *user, struct http_exchange *x) {
+    struct server *server = user;
+    const struct http_request *request = http_request(x);
+    const char *allowed;
+    const char *refusal = route_refuses(request, http_is_loopback(server->http));
+    if (refusal) {
+        reply_error(x, REPLY_FORBIDDEN, refusal);
+        return;
+    }
+    if (route_trusts_origin(request)) {
+        http_set_header(x, "Access-Control-Allow-Origin", request->origin);
+        http_set_header(x, "Vary", "Origin");
+    }
+    const struct route *route = route_find(request->method, request->path, &allowed);
+    if (!route && allowed && request->origin && strcmp(request->method, "OPTIONS") == 0) {
+        answer_preflight(x);
+    } else if (!route) {
+        answer_unknown(x, allowed);
+    } else if (request->body_state == HTTP_BODY_TOO_LONG) {
+        reply_error(x, REPLY_TOO_LONG, "the body is longer than 32 MiB");
+    } else if (request->body_state == HTTP_BODY_NO_ROOM) {
+        reply_error(x, REPLY_UNAVAILABLE, "no memory for the body now");
+    } else if (!route->needs_model) {
+        route->handle(server, x);
+    } else if (!server_loaded(server)) {
+        http_set_header(x, "Retry-After", "1");
+        reply_error(x, REPLY_UNAVAILABLE, "the model is loading");
+    } else {
+        send_errand(server, x, route);
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void __attribute__((format(printf, 2, 3))) notice(const struct server *server,
+                                                         const char *format, ...) {
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (server->options.notice) server->options.notice(server->options.user, line);
+}
+
+static void say_where(const struct server *server, const char *what) {
+    const char *host = server->options.host;
+    bool v6 = strchr(host, ':') != NULL;
+    notice(server, "%s on http://%s%s%s:%u", what, v6 ? "[" : "", host, v6 ? "]" : "",
+           http_port(server->http));
+}
+
+static void *load(void *arg) {
+    struct server *server = arg;
+    ob_engine *engine;
+    ob_error error = {0};
+    ob_status s = ob_engine_open(&server->options.engine, &engine, &error);
+    os_lock(&server->lock);
+    if (s == OB_OK) server->engine = engine;
+    else server->load_error = error;
+    bool ready = s == OB_OK && !server->stopping;
+    os_unlock(&server->lock);
+    if (ready) say_where(server, "ready");
+    if (s != OB_OK) os_stop();
+    return NULL;
+}
+
+/* The path's last part, without .gguf. */
+static char *model_of(const char *path) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/') start--;
+    if (end - start > 5 && memcmp(path + end - 5, ".gguf", 5) == 0) end -= 5;
+    return strndup(path + start, end - start);
+}
+
+static void stop(struct server *server) {
+    os_lock(&server->lock);
+    if (server->load_error.status == OB_OK) notice(server, "stopping");
+    server->stopping = true;
+    for (struct generation *g = server->first; g; g = generation_link(g)->next) generation_stop(g);
+    while (server->first) os_wait(&server->empty, &server->lock);
+    os_unlock(&server->lock);
+    queue_close(&server->queue);
+}
+
+static ob_status serve(struct server *server, ob_error *error) {
+    const struct http_options http = {.host = server->options.host, .port = server->options.port,
+                                      .body_max = BODY_MAX, .bodies_max = BODIES_MAX,
+                                      .handle = handle, .user = server};
+    ob_status s = queue_open(WORKERS, &server->queue, error);
+    if (s == OB_OK) s = http_open(&http, &server->http, error);
+    if (s != OB_OK) {
+        queue_close(&server->queue);
+        return s;
+    }
+    say_where(server, "listening");
+    bool loading = os_thread_start(&server->loader, load, server);
+    if (loading) os_stop_wait();
+    else error_set(&server->load_error, OB_ERR_MEMORY, "cannot start a thread");
+    stop(server);
+    http_close(&server->http, GRACE_SECONDS);
+    if (loading) os_thread_join(&server->loader);
+    ob_engine_close(&server->engine);
+    if (error) *error = server->load_error;
+    return server->load_error.status;
+}
+
+ob_status server_run(const struct server_options *options, ob_error *error) {
+    if (!options || !options->engine.model)
+        return error_set(error, OB_ERR_ARGUMENT, "no model is given");
+    struct server server = {.options = *options, .created = (int64_t)time(NULL)};
+    if (!options->host) server.options.host = "127.0.0.1";
+    server.model = options->alias ? strdup(options->alias) : model_of(options->engine.model);
+    if (!server.model) return error_memory(error, "the model's name", 0);
+    os_mutex_init(&server.lock);
+    os_cond_init(&server.empty);
+    os_stop_on_signals();
+    ob_status s = serve(&server, error);
+    os_cond_free(&server.empty);
+    os_mutex_free(&server.lock);
+    free(server.model);
+    return s;
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers: `1bit serve` on a real model, and the same server over an engine that is none
+(tests/server/fake_engine.c)."""
+import pytest
+
+from harness import BUILD, Server
+
+
+@pytest.fixture
+def start_fake():
+    """Starts fakes by the name of their model; all must end well."""
+    started = []
+
+    def start(model='fake', host='127.0.0.1', port=0):
+        server = Server(BUILD / 'tests/server/fake_server', model, host, str(port))
+        started.append(server)
+        return server
+    yield start
+    for server in started:
+        if server.process.poll() is None:
+            assert server.stop() == 0, server.lines
+
+
+@pytest.fixture(scope='module')
+def fake():
+    server = Server(BUILD / 'tests/server/fake_server', 'fake').wait_ready()
+    yield server
+    assert server.stop() == 0, server.lines

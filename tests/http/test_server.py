@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server over a fake engine: its life, HTTP, fields, clients that leave or do not read."""
+import http.client
+import json
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import PATIENCE, wait_until
+
+CHAT = '/v1/chat/completions'
+
+
+def head(n):
+    return (b'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n' % n)
+
+
+def text_of(reply):
+    return ''.join(c['choices'][0]['text'] for c in reply.events if c['choices'])
+
+
+# ---- life ----------------------------------------------------------------------------------------
+
+def test_serves_before_the_model_is_there(start_fake):
+    server = start_fake('models/slow.gguf')
+    for path in '/health', '/v1/health':
+        reply = server.ask('GET', path)
+        assert (reply.status, reply.json) == (503, {'status': 'loading'})
+    reply = server.complete('x')
+    assert reply.status == 503 and reply.headers['Retry-After']
+    assert reply.json['error']['type'] == 'unavailable_error'
+    model = server.ask('GET', '/v1/models').json['data'][0]
+    assert model['id'] == 'slow' and 'device' not in model
+    server.wait_ready()
+    assert server.ask('GET', '/health').json == {'status': 'ok'}
+    assert server.ask('GET', '/v1/models').json['data'][0]['device'] == 'none'
+    assert server.complete('x').status == 200
+    assert server.stop() == 0
+    assert [line.split(' on ')[0] for line in server.lines] == [
+        'fake_server: listening', 'fake_server: ready', 'fake_server: stopping']
+
+
+def test_a_model_that_does_not_load_ends_the_server(start_fake):
+    server = start_fake('bad')
+    assert server.process.wait(PATIENCE) == 1
+    server.listener.join()
+    assert server.lines[1:] == ['fake_server: bad: key: the fake is bad (offset 7)']
+
+
+@pytest.mark.parametrize('how', [signal.SIGINT, signal.SIGTERM])
+def test_stops_while_loading(start_fake, how):
+    assert start_fake('slow').stop(how) == 0
+
+
+def test_port_in_use(start_fake):
+    port = start_fake().port
+    second = start_fake(port=port)
+    assert second.process.wait(PATIENCE) == 1
+    second.listener.join()
+    assert second.lines == [f'fake_server: port {port} on 127.0.0.1 is in use by another program']
+
+
+def test_no_such_host(start_fake):
+    server = start_fake(host='no.such.host.invalid')
+    assert server.process.wait(PATIENCE) == 1
+    server.listener.join()
+    assert len(server.lines) == 1 and 'no.such.host.invalid' in server.lines[0]
+
+
+def test_stopping_ends_what_runs(start_fake):
+    server = start_fake().wait_ready()
+    replies = {}
+
+    def ask(stream):
+        replies[stream] = server.complete('endless', stream=stream)
+    threads = [threading.Thread(target=ask, args=[stream]) for stream in (False, True)]
+    calm = server.threads
+    for t in threads:
+        t.start()
+    wait_until(lambda: server.threads == calm + 2, 'two generations')
+    assert server.stop() == 0
+    for t in threads:
+        t.join()
+    assert replies[False].status == 503
+    last = replies[True].body.decode().split('\n\n')[-2]
+    assert json.loads(last.removeprefix('data: '))['error']['type'] == 'unavailable_error'
+
+
+# ---- answers -------------------------------------------------------------------------------------
+
+TEXTS = ['plain', 'ß → 🙂\n\t"\\', 'broken', 'think', '   ', '<th', '</think>x']
+
+
+@pytest.mark.parametrize('text', TEXTS)
+@pytest.mark.parametrize('form', ['auto', 'none'])
+def test_streamed_equals_unstreamed(fake, text, form):
+    whole = fake.chat(text, reasoning_format=form).json['choices'][0]
+    events = fake.chat(text, reasoning_format=form, stream=True).events
+    assert events[0]['choices'][0]['delta'] == {'role': 'assistant', 'content': ''}
+    joined = {'content': '', 'reasoning_content': ''}
+    for event in events[1:]:
+        for field, piece in event['choices'][0]['delta'].items():
+            joined[field] += piece
+    assert joined['content'] == whole['message']['content']
+    assert joined['reasoning_content'] == whole['message'].get('reasoning_content', '')
+    assert events[-1]['choices'][0]['finish_reason'] == whole['finish_reason'] == 'stop'
+    whole = fake.complete(text).json['choices'][0]
+    assert text_of(fake.complete(text, stream=True)) == whole['text']
+
+
+def test_thought_is_told_from_the_answer(fake):
+    message = fake.chat('think').json['choices'][0]['message']
+    assert (message['reasoning_content'], message['content']) == ('hm', 'answer')
+    message = fake.chat('think', reasoning_format='none').json['choices'][0]['message']
+    assert message == {'role': 'assistant', 'content': '<think>\nhm\n</think>\n\nanswer'}
+    message = fake.chat('go <think>').json['choices'][0]['message']  # opened by the prompt
+    assert message['content'] == '' and message['reasoning_content'] == 'go <think>'
+
+
+def test_malformed_text_becomes_replacement_characters(fake):
+    text = fake.complete('broken').json['choices'][0]['text']
+    assert text == 'a\ufffd\ufffd(b\ufffd\ufffd'
+
+
+def test_shape(fake):
+    whole = fake.chat('hello').json
+    assert whole['object'] == 'chat.completion' and whole['model'] == 'fake'
+    assert whole['usage'] == {'prompt_tokens': 5, 'completion_tokens': 5, 'total_tokens': 10,
+                              'prompt_tokens_details': {'cached_tokens': 0}}
+    assert whole['timings'] == {
+        'cache_n': 0, 'prompt_n': 5, 'prompt_ms': 1.0, 'prompt_per_token_ms': 0.2,
+        'prompt_per_second': 5000.0, 'predicted_n': 5, 'predicted_ms': 5.0,
+        'predicted_per_token_ms': 1.0, 'predicted_per_second': 1000.0}
+    events = fake.chat('hello', stream=True, stream_options={'include_usage': True}).events
+    assert len({e['id'] for e in events}) == 1 and len(events) == 1 + 5 + 2
+    assert {e['object'] for e in events} == {'chat.completion.chunk'}
+    assert events[-1]['choices'] == [] and events[-1]['usage'] == whole['usage']
+    assert events[-2]['timings'] == whole['timings'] and 'usage' not in events[-2]
+    assert fake.complete('hello', max_tokens=2).json['choices'] == [
+        {'index': 0, 'text': 'he', 'logprobs': None, 'finish_reason': 'length'}]
+
+
+def test_an_engine_that_fails(fake):
+    reply = fake.complete('fail')
+    assert reply.status == 500 and reply.json['error']['message'] == 'the fake failed'
+    streamed = fake.complete('fail', stream=True).body.decode().split('\n\n')
+    assert len(streamed) == 5 and json.loads(streamed[3][6:]) == reply.json
+
+
+def test_prompt_of_tokens(fake):
+    assert fake.complete(list(b'abc')).json['choices'][0]['text'] == 'abc'
+    assert fake.complete(['abc']).json['choices'][0]['text'] == 'abc'
+
+
+def test_prompt_longer_than_the_context(fake):
+    error = fake.complete('x' * 5000).json['error']
+    assert error['type'] == 'exceed_context_size_error' and error['code'] == 400
+    assert (error['n_prompt_tokens'], error['n_ctx']) == (5000, 4096)
+
+
+def test_many_at_once(fake):
+    replies = {}
+
+    def ask(i):
+        replies[i] = fake.complete(f'number {i} ' * 20, stream=i % 2 == 0)
+    threads = [threading.Thread(target=ask, args=[i]) for i in range(100)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for i, reply in replies.items():
+        text = text_of(reply) if i % 2 == 0 else reply.json['choices'][0]['text']
+        assert text == f'number {i} ' * 20
+
+
+# ---- fields --------------------------------------------------------------------------------------
+
+NOT_NUMBER = ['1', [], {}, True]
+NOT_INTEGER = NOT_NUMBER + [1.5]
+NOT_FLAG = [1, 'true', [], {}]
+BAD = {
+    'temperature': NOT_NUMBER + [-1, 1e30], 'top_p': NOT_NUMBER + [-0.1, 1.1],
+    'min_p': NOT_NUMBER + [-0.1, 1.1], 'top_k': NOT_INTEGER + [-2, 2**40],
+    'repeat_penalty': NOT_NUMBER + [0, -1], 'frequency_penalty': NOT_NUMBER + [1e9],
+    'presence_penalty': NOT_NUMBER + [-1e9], 'repeat_last_n': NOT_INTEGER + [-2],
+    'penalty_last_n': NOT_INTEGER + [-2], 'seed': NOT_INTEGER,
+    'max_tokens': NOT_INTEGER + [0, -2], 'max_completion_tokens': NOT_INTEGER + [0],
+    'n_predict': NOT_INTEGER + [0], 'stream': NOT_FLAG, 'ignore_eos': NOT_FLAG,
+    'parse_special': NOT_FLAG, 'stream_options': [1, 'x', [], True], 'model': [1, [], {}, True],
+    'stop': [1, {}, True, '', [''], ['a', 1], ['x'] * 17], 'samplers': [1, {}, [1], [None]],
+    'reasoning_format': ['x', 1, []], 'tool_choice': ['required', 1, {'type': 'function'}],
+    'n': [0, 2, '1', [1]], 'best_of': [2], 'echo': [True], 'suffix': ['x'],
+    'logprobs': [True, 0, 5], 'top_logprobs': [1],
+    'logit_bias': [{'1': 2}], 'grammar': ['root ::= "x"'],
+    'json_schema': [{'type': 'object'}], 'response_format': [{'type': 'json_object'}],
+    'functions': [[{}]],
+}
+GOOD = {
+    'temperature': [0, 1, 0.5], 'top_p': [0, 1], 'top_k': [-1, 0, 40], 'seed': [-1, 0, 2**62, -5],
+    'max_tokens': [-1, 7, 2**40], 'stop': ['x', ['x', 'y'], []],
+    'samplers': [['top_k'], 'top_k', []], 'n': [1], 'best_of': [1], 'echo': [False],
+    'logprobs': [False], 'top_logprobs': [0],
+    'logit_bias': [{}], 'response_format': [{'type': 'text'}], 'tool_choice': ['auto', 'none'],
+    'reasoning_format': ['auto', 'none', 'deepseek'], 'nobody_knows': [{'x': [1]}],
+    'stream_options': [{}, {'include_usage': None}],
+}
+
+
+@pytest.mark.parametrize('field', BAD)
+def test_bad_values_are_refused_by_name(fake, field):
+    for value in BAD[field]:
+        for reply in fake.complete('x', **{field: value}), fake.chat('x', **{field: value}):
+            assert reply.status == 400, (field, value)
+            error = reply.json['error']
+            assert error['param'] == field and error['message'].startswith(field + ': '), value
+            assert (error['type'], error['code']) == ('invalid_request_error', 400)
+
+
+@pytest.mark.parametrize('field', sorted(GOOD | BAD))
+def test_good_values_and_null_are_taken(fake, field):
+    for value in GOOD.get(field, []) + [None]:
+        reply = fake.complete('answer', **{field: value})
+        assert reply.status == 200, (field, value, reply.body)
+
+
+def test_nested_field(fake):
+    error = fake.complete('x', stream_options={'include_usage': 1}).json['error']
+    assert error['param'] == 'stream_options.include_usage'
+
+
+@pytest.mark.parametrize('prompt', [None, 1, {}, '', [], [-1], [256], ['a', 'b'], [[1]], [1, 'a']])
+def test_bad_prompts(fake, prompt):
+    reply = fake.complete(prompt)
+    assert reply.status == 400 and reply.json['error']['param'] == 'prompt'
+
+
+NOT_JSON = [b'', b'{', b'nonsense', b'{"prompt": "x"} x', b'{"prompt": "x", "prompt": "y"}',
+            b'{"prompt": "\xff"}', b'{"prompt": "\\u0000"}', b'{"prompt": "\\ud800"}',
+            b'{"seed": 99999999999999999999}', b'{"temperature": 1e999}', b'[]', b'"x"', b'null',
+            b'[' * 100000, b'{"a":' * 3000]
+
+
+@pytest.mark.parametrize('body', NOT_JSON, ids=lambda b: repr(b[:20]))
+def test_what_is_no_json_object(fake, body):
+    reply = fake.ask('POST', '/v1/completions', body)
+    assert reply.status == 400 and reply.json['error']['param'] is None
+
+
+# ---- HTTP ----------------------------------------------------------------------------------------
+
+def test_unknown_routes_and_methods(fake):
+    reply = fake.ask('GET', '/v1/nothing')
+    assert reply.status == 404 and reply.json['error']['type'] == 'not_found_error'
+    for method, path, allowed in ('GET', CHAT, 'POST'), ('POST', '/health', 'GET'):
+        reply = fake.ask(method, path)
+        assert (reply.status, reply.headers['Allow']) == (405, allowed)
+        assert reply.json['error']['code'] == 405
+    assert fake.ask('HEAD', '/health').status == 200
+    assert fake.ask('GET', '/health?verbose=1').status == 200
+
+
+def test_connections_are_kept(fake):
+    connection = http.client.HTTPConnection('127.0.0.1', fake.port, timeout=PATIENCE)
+    connection.connect()
+    used = connection.sock
+    for stream in (True, False) * 5:
+        connection.request('POST', '/v1/completions',
+                           json.dumps({'prompt': 'hello', 'stream': stream}))
+        assert b'"finish_reason":"stop"' in connection.getresponse().read()
+        assert connection.sock is used
+    connection.request('POST', CHAT, '{')
+    assert connection.getresponse().read() and connection.sock is used
+
+
+def test_requests_sent_ahead(fake):
+    """The second request waits in the socket while the first is answered."""
+    body = b'{"prompt": "%s"}'
+    with fake.connect() as s:
+        for prompt in b'first' * 20, b'second':
+            b = body % prompt
+            s.sendall(head(len(b)) + b)
+        got = b''
+        while b'"second"' not in got:
+            piece = s.recv(65536)
+            assert piece
+            got += piece
+    assert got.index(b'firstfirst') < got.index(b'"second"')
+
+
+def test_body_in_chunks(fake):
+    body = json.dumps({'prompt': 'hello'}).encode()
+    reply = fake.ask('POST', '/v1/completions', iter([body[:5], body[5:]]))
+    assert reply.json['choices'][0]['text'] == 'hello'
+
+
+def test_body_too_long(fake):
+    reply = fake.ask('POST', '/v1/completions', b'x' * (32 << 20) + b'x')
+    assert reply.status == 413 and reply.json['error']['code'] == 413
+    assert fake.complete('hello').status == 200
+
+
+@pytest.mark.parametrize('request_bytes', [
+    b'\x00\xff\xfe\r\n\r\n', b'GET\r\n\r\n', b'GET / HTTP/9.9\r\n\r\n', b'\r\n' * 1000,
+    b'GET /health HTTP/1.1\r\nHost: localhost\r\nX: ' + b'y' * 100000 + b'\r\n\r\n',
+    b'GET /' + b'a' * 100000 + b' HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    head(-5) + b'hello', head(2**64), head(100) + b'{"prompt"',
+    b'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+], ids=lambda b: repr(b[:30]))
+def test_malformed_http(fake, request_bytes):
+    with fake.connect() as s:
+        s.settimeout(0.2)
+        try:
+            s.sendall(request_bytes)
+            reply = s.recv(65536)
+        except (ConnectionResetError, BrokenPipeError, TimeoutError):  # the last: waits for more
+            reply = b''
+    assert reply == b'' or reply.startswith((b'HTTP/1.1 4', b'HTTP/1.1 5')), reply
+    assert fake.complete('hello').status == 200
+
+
+# ---- who may ask ---------------------------------------------------------------------------------
+
+HOSTS = {'localhost': 200, 'LOCALHOST:1': 200, '127.0.0.1': 200, '127.9.8.7:80': 200, '[::1]': 200,
+         '[::1]:80': 200, 'example.org': 403, '127.example.org': 403, '127.0.0.1.nip.io': 403,
+         'localhost.example.org': 403, '10.0.0.1': 403, '127.0.0.256': 403, '127.0.0': 403, '': 403,
+         '[::1].example.org': 403}
+
+
+@pytest.mark.parametrize('host', HOSTS)
+def test_host(fake, host):
+    with fake.connect() as s:
+        s.sendall(f'GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n'.encode())
+        assert s.makefile().readline().split()[1] == str(HOSTS[host])
+
+
+ORIGINS = {'http://localhost:3000': 200, 'https://127.0.0.1': 200, 'http://[::1]:80': 200,
+           'http://example.org': 403, 'null': 403, 'http://localhost.example.org': 403,
+           'http://127.0.0.1.nip.io': 403, 'nonsense': 403}
+
+
+@pytest.mark.parametrize('origin', ORIGINS)
+def test_origin(fake, origin):
+    headers = {'Origin': origin}
+    reply = fake.ask('POST', '/v1/completions', {'prompt': 'x'}, headers)
+    assert reply.status == ORIGINS[origin]
+    trusted = origin if reply.status == 200 else None
+    assert reply.headers['Access-Control-Allow-Origin'] == trusted
+    reply = fake.ask('GET', '/health', headers=headers)
+    assert (reply.status, reply.headers['Access-Control-Allow-Origin']) == (200, trusted)
+    reply = fake.ask('OPTIONS', CHAT, headers={
+        **headers, 'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'x-a'})
+    assert reply.status == (204 if trusted else 403)
+    if trusted:
+        assert 'POST' in reply.headers['Access-Control-Allow-Methods']
+        assert reply.headers['Access-Control-Allow-Headers'] == 'x-a'
+
+
+def test_every_host_may_be_named_on_an_open_address(start_fake):
+    server = start_fake(host='0.0.0.0').wait_ready()
+    assert server.ask('GET', '/health', headers={'Host': 'example.org'}).status == 200
+    headers = {'Host': 'example.org:80', 'Origin': 'http://example.org:80'}
+    assert server.ask('POST', '/v1/completions', {'prompt': 'x'}, headers).status == 200
+    headers['Origin'] = 'http://example.com'
+    assert server.ask('POST', '/v1/completions', {'prompt': 'x'}, headers).status == 403
+
+
+# ---- clients that leave, or do not read ----------------------------------------------------------
+
+def post(server, body, **options):
+    s = server.connect(**options)
+    body = json.dumps(body).encode()
+    s.sendall(head(len(body)) + body)
+    return s
+
+
+@pytest.mark.parametrize('stream', [False, True])
+def test_a_client_that_leaves_is_noticed(start_fake, stream):
+    server = start_fake().wait_ready()
+    calm = server.threads
+    clients = [post(server, {'prompt': 'endless', 'stream': stream}) for _ in range(5)]
+    wait_until(lambda: server.threads == calm + 5, 'five generations')
+    for s in clients:
+        s.close()
+    wait_until(lambda: server.threads == calm, 'the end of the generations')
+    assert server.complete('hello').status == 200
+
+
+def test_a_client_that_does_not_read(start_fake):
+    server = start_fake().wait_ready()
+    calm, resident = server.threads, server.resident
+    with post(server, {'prompt': 'flood', 'stream': True}) as s:
+        assert s.recv(12) == b'HTTP/1.1 200'
+        wait_until(lambda: server.threads == calm, 'the end of the generation')
+        assert server.resident < resident + (64 << 20)
+        assert server.complete('hello').status == 200
+        with pytest.raises(ConnectionResetError):  # what was sent, then a cut: no proper end
+            while s.recv(1 << 20):
+                pass
+            raise ConnectionResetError
+
+
+def test_a_client_that_sends_slowly(fake):
+    body = b'{"prompt": "hello"}'
+    with fake.connect() as s:
+        for byte in head(len(body)) + body:
+            s.sendall(bytes([byte]))
+        assert b' 200 ' in s.recv(65536)
+
+
+def test_a_client_that_reads_slowly_gets_everything(fake):
+    text = 'word ' * 700
+    with post(fake, {'prompt': text, 'stream': True}) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        got = b''
+        while not got.endswith(b'0\r\n\r\n'):
+            got += s.recv(20000)
+            time.sleep(0.001)
+    assert got.count(b'"text":"w"') == 700 and b'data: [DONE]' in got

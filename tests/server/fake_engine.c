@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fake_engine.c: onebit.h without a model, so that the server can be tested for what a real engine
+ * seldom does. A token is a byte. The answer depends on how the prompt (of a chat: the last
+ * message) begins:
+ *   "fail"     three tokens, then an error          "endless"  "x" until it is cancelled
+ *   "flood"    the same, as fast as it goes         "broken"   bytes that are no UTF-8
+ *   "think"    a <think> block, then an answer      else       the prompt itself
+ * The model's name decides how it loads: "slow" takes a second, "bad" fails. */
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+struct ob_engine {
+    int unused;
+};
+
+struct ob_request {
+    os_thread thread;
+    ob_request_options options;
+    char *prompt;
+    atomic_bool cancel;
+};
+
+static void nap(double seconds) {
+    os_mutex lock;
+    os_cond never;
+    os_mutex_init(&lock);
+    os_cond_init(&never);
+    os_lock(&lock);
+    os_wait_for(&never, &lock, seconds);
+    os_unlock(&lock);
+    os_cond_free(&never);
+    os_mutex_free(&lock);
+}
+
+ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out, ob_error *error) {
+    *out = NULL;
+    if (strstr(options->model, "slow")) nap(1);
+    if (strstr(options->model, "bad")) {
+        error_set(error, OB_ERR_FORMAT, "the fake is bad");
+        error_at(error, options->model, "key", 7);
+        return OB_ERR_FORMAT;
+    }
+    *out = calloc(1, sizeof **out);
+    return *out ? OB_OK : error_memory(error, "an engine", sizeof **out);
+}
+
+void ob_engine_close(ob_engine **engine) {
+    free(*engine);
+    *engine = NULL;
+}
+
+void ob_engine_get_info(const ob_engine *engine, ob_engine_info *info) {
+    (void)engine;
+    *info = (ob_engine_info){.name = "fake", .family = "fake", .device = "none", .context = 4096,
+                             .train_context = 4096, .vocab = 256};
+}
+
+void ob_tokens_free(ob_tokens *tokens) {
+    free(tokens->id);
+    *tokens = (ob_tokens){0};
+}
+
+ob_status ob_tokenize(const ob_engine *engine, const char *text, size_t n, bool add_special,
+                      bool parse_special, ob_tokens *out, ob_error *error) {
+    (void)engine, (void)add_special, (void)parse_special;
+    out->n = n;
+    out->id = malloc((n + 1) * sizeof *out->id);
+    if (!out->id) return error_memory(error, "tokens", n);
+    for (size_t i = 0; i < n; i++) out->id[i] = (unsigned char)text[i];
+    return OB_OK;
+}
+
+ob_status ob_chat_prompt(const ob_engine *engine, const char *request_json, size_t n,
+                         ob_tokens *out, char **text, size_t *text_n, ob_error *error) {
+    json_t *request = json_loadb(request_json, n, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *messages = json_object_get(request, "messages");
+    size_t count = json_array_size(messages);
+    const json_t *last = count ? json_array_get(messages, count - 1) : NULL;
+    const char *content = json_string_value(json_object_get(last, "content"));
+    ob_status s = OB_ERR_ARGUMENT;
+    if (content) {
+        s = ob_tokenize(engine, content, strlen(content), true, false, out, error);
+        if (text) *text = strdup(content), *text_n = strlen(content);
+    } else {
+        error_set(error, s, "must be a string");
+        error_at(error, NULL, "messages[].content", OB_NO_OFFSET);
+    }
+    json_decref(request);
+    return s;
+}
+
+ob_sampling ob_sampling_default(void) { return (ob_sampling){.temperature = 0.8f, .top_p = 1}; }
+
+/* ---- generation ------------------------------------------------------------------------------ */
+
+static void *generate(void *arg) {
+    struct ob_request *r = arg;
+    static const char thought[] = "<think>\nhm\n</think>\n\nanswer";
+    static const char broken[] = "a\xff\xc3(b\xe2\x82";
+    ob_error error;
+    const char *text = r->prompt;
+    bool fail = strncmp(text, "fail", 4) == 0, flood = strncmp(text, "flood", 5) == 0;
+    bool endless = flood || strncmp(text, "endless", 7) == 0;
+    if (strncmp(text, "think", 5) == 0) text = thought;
+    else if (strncmp(text, "broken", 6) == 0) text = broken;
+    size_t n = endless ? SIZE_MAX : fail ? 3 : strlen(text);
+    ob_event event = {.timings = {.prompt_n = (uint32_t)r->options.prompt_n, .prompt_ms = 1}};
+    ob_finish finish = fail ? OB_FINISH_ERROR : OB_FINISH_STOP;
+    for (size_t i = 0; i < n; i++) {
+        if (atomic_load(&r->cancel)) {
+            finish = OB_FINISH_CANCEL;
+            break;
+        }
+        if (r->options.max_tokens && i == r->options.max_tokens) {
+            finish = OB_FINISH_LENGTH;
+            break;
+        }
+        event.text = endless ? "x" : text + i;
+        event.text_n = 1;
+        event.timings.predicted_n++;
+        event.timings.predicted_ms += 1;
+        r->options.on_event(r->options.user, &event);
+        if (!flood) nap(0.001);
+    }
+    error_set(&error, OB_ERR_NUMERIC, "the fake failed");
+    event.text_n = 0;
+    event.finish = finish;
+    event.error = finish == OB_FINISH_ERROR ? &error : NULL;
+    r->options.on_event(r->options.user, &event);
+    return NULL;
+}
+
+ob_status ob_submit(ob_engine *engine, const ob_request_options *options, ob_request **out,
+                    ob_error *error) {
+    (void)engine;
+    struct ob_request *r = calloc(1, sizeof *r);
+    char *prompt = malloc(options->prompt_n + 1);
+    *out = r;
+    if (r && prompt) {
+        r->options = *options;
+        r->prompt = prompt;
+        for (size_t i = 0; i < options->prompt_n; i++) prompt[i] = (char)options->prompt[i];
+        prompt[options->prompt_n] = 0;
+        if (os_thread_start(&r->thread, generate, r)) return OB_OK;
+    }
+    free(prompt);
+    free(r);
+    *out = NULL;
+    return error_memory(error, "a request", sizeof *r);
+}
+
+void ob_cancel(ob_request *request) { atomic_store(&request->cancel, true); }
+
+void ob_release(ob_request **request) {
+    os_thread_join(&(*request)->thread);
+    free((*request)->prompt);
+    free(*request);
+    *request = NULL;
+}
