@@ -383,19 +383,23 @@ static ob_status open_index(struct safetensors *st, const char *directory, const
     return status;
 }
 
-static ob_status open_single(struct safetensors *st, const char *directory, ob_error *error) {
-    st->part = arena_array(&st->arena, 1, sizeof *st->part);
-    if (!st->part) return error_memory(error, "a safetensors reader", sizeof *st->part);
-    ob_status status = open_part(st, directory, STR_LIT("model.safetensors"), error);
-    return status == OB_OK ? sort_names(st, error) : status;
+/* With room for one part. */
+static struct safetensors *new_reader(ob_error *error) {
+    struct safetensors *st = calloc(1, sizeof *st);
+    if (st && (st->part = arena_array(&st->arena, 1, sizeof *st->part))) return st;
+    free(st);
+    error_memory(error, "a safetensors reader", sizeof *st);
+    return NULL;
 }
 
 ob_status safetensors_open(const char *directory, struct safetensors **out, ob_error *error) {
-    struct safetensors *st = *out = calloc(1, sizeof *st);
-    if (!st) return error_memory(error, "a safetensors reader", sizeof *st);
+    struct safetensors *st = *out = new_reader(error);
+    if (!st) return OB_ERR_MEMORY;
     /* transformers looks in this order too. */
-    ob_status status = open_single(st, directory, error);
-    if (status == OB_ERR_NOT_FOUND) {
+    ob_status status = open_part(st, directory, STR_LIT("model.safetensors"), error);
+    if (status == OB_OK) {
+        status = sort_names(st, error);
+    } else if (status == OB_ERR_NOT_FOUND) {
         char *path = arena_printf(&st->arena, "%s/model.safetensors.index.json", directory);
         status = path ? open_index(st, directory, path, error)
                       : error_memory(error, "a path", strlen(directory));
@@ -410,18 +414,14 @@ ob_status safetensors_open(const char *directory, struct safetensors **out, ob_e
 
 ob_status safetensors_open_memory(const void *data, size_t size, const char *name,
                                   struct safetensors **out, ob_error *error) {
-    struct safetensors *st = *out = calloc(1, sizeof *st);
-    if (!st) return error_memory(error, "a safetensors reader", sizeof *st);
-    st->part = arena_array(&st->arena, 1, sizeof *st->part);
-    const char *path = arena_copy(&st->arena, name, strlen(name));
-    ob_status status;
-    if (!st->part || !path) {
-        status = error_memory(error, "a safetensors reader", sizeof *st->part);
-    } else {
-        st->part[0] = (struct part){.p = data, .size = size, .path = path};
-        st->parts = 1;
-        status = read_part(st, 0, error);
-    }
+    struct safetensors *st = *out = new_reader(error);
+    if (!st) return OB_ERR_MEMORY;
+    st->part[0].p = data;
+    st->part[0].size = size;
+    st->part[0].path = arena_copy(&st->arena, name, strlen(name));
+    st->parts = 1;
+    ob_status status = st->part[0].path ? read_part(st, 0, error)
+                                        : error_memory(error, "a name", strlen(name));
     if (status == OB_OK) status = sort_names(st, error);
     if (status != OB_OK) safetensors_close(out);
     return status;

@@ -511,7 +511,8 @@ static void set_refused(const char *dir, unsigned from, unsigned file, const cha
     char name[64];
     snprintf(name, sizeof name, "m-%05u-of-00003.gguf", file);
     if (open_from(dir, from, &g, &error) == OB_OK) fail_msg("opened, want '%s'", message);
-    if (!strstr(error.file, name) || strcmp(error.where, where) != 0 || !strstr(error.message, message))
+    if (!strstr(error.file, name) || strcmp(error.where, where) != 0 ||
+        !strstr(error.message, message))
         fail_msg("%s: %s: %s, want '%s'", error.file, error.where, error.message, message);
 }
 
@@ -540,7 +541,8 @@ static void parts_that_disagree_are_named(void **state) {
     set_refused(dir, 1, 1, "split.no", "its name does not end in -00001-of-65535.gguf");
 
     for (unsigned i = 1; i <= 3; i++) /* all agree, on a wrong number */
-        write_part(dir, i, 3, &(struct part){i - 1, 3, 4, (char[]){(char)('a' + i), 0}, NULL, NULL});
+        write_part(dir, i, 3,
+                   &(struct part){i - 1, 3, 4, (char[]){(char)('a' + i), 0}, NULL, NULL});
     set_refused(dir, 2, 2, "split.tensors.count", "4 tensors are promised, the set has 3");
 
     /* A part that is a link to another one: no circle, just the wrong part. */
