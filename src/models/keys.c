@@ -74,7 +74,7 @@ static ob_status read_number(struct build *b, const struct key *k, const char *n
         *out = (double)whole;
     }
     if (in_range(k, *out)) return OB_OK;
-    if (k->max)
+    if (k->max != 0)
         snprintf(text, sizeof text, "%g is not in %g to %g", *out, k->min, k->max);
     else
         snprintf(text, sizeof text, "%g is less than %g", *out, k->min);
