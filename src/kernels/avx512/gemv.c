@@ -37,9 +37,11 @@ INLINE __m512i quad(__m512i ab, __m512i cd) {
 
 /* From the pairs of 16 rows to the dot products of the four sub-blocks of 16 in 64 codes. */
 INLINE void across16(const __m512i p[8], __m512i s[4]) {
-    __m512i q0 = quad(p[0], p[1]), q1 = quad(p[2], p[3]), q2 = quad(p[4], p[5]), q3 = quad(p[6], p[7]);
+    __m512i q0 = quad(p[0], p[1]), q1 = quad(p[2], p[3]), q2 = quad(p[4], p[5]),
+            q3 = quad(p[6], p[7]);
     __m512i low01 = _mm512_shuffle_i32x4(q0, q1, 0x44), low23 = _mm512_shuffle_i32x4(q2, q3, 0x44);
-    __m512i high01 = _mm512_shuffle_i32x4(q0, q1, 0xee), high23 = _mm512_shuffle_i32x4(q2, q3, 0xee);
+    __m512i high01 = _mm512_shuffle_i32x4(q0, q1, 0xee),
+            high23 = _mm512_shuffle_i32x4(q2, q3, 0xee);
     s[0] = _mm512_shuffle_i32x4(low01, low23, 0x88);
     s[1] = _mm512_shuffle_i32x4(low01, low23, 0xdd);
     s[2] = _mm512_shuffle_i32x4(high01, high23, 0x88);
@@ -48,9 +50,12 @@ INLINE void across16(const __m512i p[8], __m512i s[4]) {
 
 /* The same for the two sub-blocks of 32. */
 INLINE void across32(const __m512i p[8], __m512i s[2]) {
-    __m512i q0 = quad(p[0], p[1]), q1 = quad(p[2], p[3]), q2 = quad(p[4], p[5]), q3 = quad(p[6], p[7]);
-    __m512i a = _mm512_add_epi32(_mm512_shuffle_i32x4(q0, q1, 0x88), _mm512_shuffle_i32x4(q0, q1, 0xdd));
-    __m512i b = _mm512_add_epi32(_mm512_shuffle_i32x4(q2, q3, 0x88), _mm512_shuffle_i32x4(q2, q3, 0xdd));
+    __m512i q0 = quad(p[0], p[1]), q1 = quad(p[2], p[3]), q2 = quad(p[4], p[5]),
+            q3 = quad(p[6], p[7]);
+    __m512i a =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(q0, q1, 0x88), _mm512_shuffle_i32x4(q0, q1, 0xdd));
+    __m512i b =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(q2, q3, 0x88), _mm512_shuffle_i32x4(q2, q3, 0xdd));
     s[0] = _mm512_shuffle_i32x4(a, b, 0x88);
     s[1] = _mm512_shuffle_i32x4(a, b, 0xdd);
 }
@@ -111,7 +116,8 @@ INLINE __m512i codes_q5_0(const uint8_t *a, const uint8_t *b) {
 
 /* `b` is `a` when the last block is alone: its sums are not used. */
 INLINE void gemv_blocks(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                        float *y, size_t bytes, __m512i (*const codes)(const uint8_t *, const uint8_t *)) {
+                        float *y, size_t bytes,
+                        __m512i (*const codes)(const uint8_t *, const uint8_t *)) {
     __m512i row = row_offsets(stride);
     for (uint32_t half = 0; half < HALVES; half++, w += ROWS * stride, y += ROWS) {
         __m512 acc = _mm512_loadu_ps(y);
@@ -133,10 +139,12 @@ INLINE void gemv_blocks(const uint8_t *w, size_t stride, uint32_t blocks, const 
     }
 }
 
-void gemv_q5_0_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x, float *y) {
+void gemv_q5_0_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
+                      float *y) {
     gemv_blocks(w, stride, blocks, x, y, sizeof(struct q5_0_block), codes_q5_0);
 }
-void gemv_q8_0_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x, float *y) {
+void gemv_q8_0_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
+                      float *y) {
     gemv_blocks(w, stride, blocks, x, y, sizeof(struct q8_0_block), codes_q8_0);
 }
 
@@ -149,8 +157,8 @@ struct scales {
 
 INLINE struct scales scales_q4_k(const uint8_t *w, __m512i row) {
     __m512i d = words(w, row);
-    return (struct scales){half_low(d), half_high(d),
-                           {words(w + 4, row), words(w + 8, row), words(w + 12, row)}};
+    return (struct scales){
+        half_low(d), half_high(d), {words(w + 4, row), words(w + 8, row), words(w + 12, row)}};
 }
 
 INLINE __m512i field(__m512i v, uint32_t shift, int mask) {
@@ -181,7 +189,8 @@ INLINE __m512i apart(const int8_t *p) {
                               _mm256_loadu_si256((const __m256i *)(p + 64)), 1);
 }
 
-void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x, float *y) {
+void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
+                      float *y) {
     const __m512i nibble = _mm512_set1_epi8(15), row = row_offsets(stride);
     for (uint32_t half = 0; half < HALVES; half++, w += ROWS * stride, y += ROWS) {
         __m512 acc = _mm512_loadu_ps(y);
@@ -189,10 +198,12 @@ void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const st
             const uint8_t *block = w + b * sizeof(struct q4_k_block);
             struct scales scales = scales_q4_k(block, row);
             UNROLL for (uint32_t g = 0; g < 2; g++) { /* 128 weights in 64 bytes */
-                __m512i low = apart(x->q + 256 * b + 128 * g), high = apart(x->q + 256 * b + 128 * g + 32);
+                __m512i low = apart(x->q + 256 * b + 128 * g),
+                        high = apart(x->q + 256 * b + 128 * g + 32);
                 __m512i p[2][8], s[2][2];
                 UNROLL for (int r = 0; r < 8; r++) {
-                    const uint8_t *c0 = block + 16 + 64 * g + (size_t)(2 * r) * stride, *c1 = c0 + stride;
+                    const uint8_t *c0 = block + 16 + 64 * g + (size_t)(2 * r) * stride,
+                                  *c1 = c0 + stride;
                     fetch_ahead(c0, stride);
                     fetch_ahead(c1, stride);
                     __m512i v0 = _mm512_loadu_si512(c0), v1 = _mm512_loadu_si512(c1);
@@ -204,8 +215,8 @@ void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const st
                 }
                 across32(p[0], s[0]);
                 across32(p[1], s[1]);
-                UNROLL for (uint32_t i = 0; i < 4; i++)
-                    acc = finish_q4_k(acc, s[i % 2][i / 2], x, 8 * b, &scales, 4 * g + i);
+                UNROLL for (uint32_t i = 0; i < 4; i++) acc =
+                    finish_q4_k(acc, s[i % 2][i / 2], x, 8 * b, &scales, 4 * g + i);
             }
         }
         _mm512_storeu_ps(y, acc);
@@ -214,7 +225,8 @@ void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const st
 
 /* ---- Q6_K ---- */
 
-void gemv_q6_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x, float *y) {
+void gemv_q6_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
+                      float *y) {
     const __m512i nibble = _mm512_set1_epi8(15), pair_of_bits = _mm512_set1_epi8(0x30);
     const __m512i left = _mm512_inserti64x4(_mm512_set1_epi16(4), _mm256_set1_epi16(2), 1);
     const __m512i right = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1);
@@ -224,7 +236,7 @@ void gemv_q6_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const st
         for (uint32_t b = 0; b < blocks; b++) {
             const uint8_t *block = w + b * sizeof(struct q6_k_block);
             __m512 d = half_high(words(block + 206, row)); /* not past the last row's end */
-            UNROLL for (uint32_t h = 0; h < 2; h++) { /* 128 weights */
+            UNROLL for (uint32_t h = 0; h < 2; h++) {      /* 128 weights */
                 __m512i q0 = _mm512_loadu_si512(x->q + 256 * b + 128 * h);
                 __m512i q1 = _mm512_loadu_si512(x->q + 256 * b + 128 * h + 64);
                 __m512i p[2][8], s[8];
@@ -234,20 +246,28 @@ void gemv_q6_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const st
                         const uint8_t *c = block + (size_t)(2 * r + i) * stride;
                         fetch_ahead(c + 64 * h, stride);
                         __m512i l = _mm512_loadu_si512(c + 64 * h);
-                        __m512i t = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)(c + 128 + 32 * h)));
+                        __m512i t = _mm512_broadcast_i64x4(
+                            _mm256_loadu_si256((const __m256i *)(c + 128 + 32 * h)));
                         v[0][i] = dot(_mm512_or_si512(_mm512_and_si512(l, nibble),
-                                      _mm512_and_si512(_mm512_sllv_epi16(t, left), pair_of_bits)), q0);
-                        v[1][i] = dot(_mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(l, 4), nibble),
-                                      _mm512_and_si512(_mm512_srlv_epi16(t, right), pair_of_bits)), q1);
+                                                      _mm512_and_si512(_mm512_sllv_epi16(t, left),
+                                                                       pair_of_bits)),
+                                      q0);
+                        v[1][i] =
+                            dot(_mm512_or_si512(
+                                    _mm512_and_si512(_mm512_srli_epi16(l, 4), nibble),
+                                    _mm512_and_si512(_mm512_srlv_epi16(t, right), pair_of_bits)),
+                                q1);
                     }
                     p[0][r] = pair(v[0][0], v[0][1]);
                     p[1][r] = pair(v[1][0], v[1][1]);
                 }
                 across16(p[0], s);
                 across16(p[1], s + 4);
-                __m512i scale[2] = {words(block + 192 + 8 * h, row), words(block + 196 + 8 * h, row)};
+                __m512i scale[2] = {words(block + 192 + 8 * h, row),
+                                    words(block + 196 + 8 * h, row)};
                 UNROLL for (uint32_t i = 0; i < 8; i++) {
-                    __m512i sc = _mm512_srai_epi32(_mm512_slli_epi32(scale[i / 4], 24 - 8 * (i % 4)), 24);
+                    __m512i sc =
+                        _mm512_srai_epi32(_mm512_slli_epi32(scale[i / 4], 24 - 8 * (i % 4)), 24);
                     acc = step(acc, s[i], x, 16 * b + 8 * h + i, _mm512_mul_ps(d, to_float(sc)));
                 }
             }

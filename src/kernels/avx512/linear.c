@@ -3,6 +3,7 @@
  * linear.c: matrix products by vpdpbusd; the method is in body/linear_tile.h. A call works on 2 x 8
  * vectors of dot products: per 4 columns 10 loads feed 16 of them, and 16 chains hide the latency of 5
  * cycles, so the two vector ports are the limit (measured: 97% of it). */
+#include "kernels/avx512/gemv.h"
 #include "kernels/avx512/lanes.h"
 #include "kernels/body/linear_float.h"
 #include "kernels/body/linear_prepare.h"
@@ -98,6 +99,10 @@ static tile_mul *choose_mul(const struct quant *quant) {
 static const struct tile_isa isa = {
     .prepare = prepare,
     .choose_mul = choose_mul,
+    .gemv = {[QUANT_q4_k] = gemv_q4_k_avx512,
+             [QUANT_q5_0] = gemv_q5_0_avx512,
+             [QUANT_q6_k] = gemv_q6_k_avx512,
+             [QUANT_q8_0] = gemv_q8_0_avx512},
     .unpack = TILE_UNPACK,
 };
 

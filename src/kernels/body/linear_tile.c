@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <string.h>
 
-
 struct scratch {
     struct linear_tile tile;
     alignas(64) float y[TILE_TOKENS][TILE_ROWS];
@@ -50,24 +49,31 @@ static void unpack_plain(const struct quant *quant, const uint8_t *w, size_t str
     }
 }
 
-/* Rows [r, r + rows) and columns [k, k + cols) to a whole tile: missing rows repeat the last. */
-static void unpack_tile(const struct linear_job *job, uint32_t r, uint32_t rows, uint32_t k,
-                        uint32_t cols, const struct tile_isa *isa, struct scratch *scratch) {
+struct tile_rows {
+    const uint8_t *w;
+    size_t stride;
+};
+
+/* Rows [r, r + rows) and columns [k, k + cols) as a whole tile: missing rows repeat the last. */
+static struct tile_rows whole_tile(const struct linear_job *job, uint32_t r, uint32_t rows,
+                                   uint32_t k, uint32_t cols, struct scratch *scratch) {
     const struct quant *quant = job->quant;
     size_t stride = job->row_bytes, bytes = cols / quant->block * quant->bytes;
     const uint8_t *w = (const uint8_t *)job->w + r * stride + k / quant->block * quant->bytes;
-    if (rows < TILE_ROWS) {
-        assert(bytes <= TILE_MAX_ROW);
-        for (uint32_t i = 0; i < TILE_ROWS; i++)
-            memcpy(scratch->w[i], w + (i < rows ? i : rows - 1) * stride, bytes);
-        w = scratch->w[0];
-        stride = TILE_MAX_ROW;
-    }
+    if (rows == TILE_ROWS) return (struct tile_rows){w, stride};
+    assert(bytes <= TILE_MAX_ROW);
+    for (uint32_t i = 0; i < TILE_ROWS; i++)
+        memcpy(scratch->w[i], w + (i < rows ? i : rows - 1) * stride, bytes);
+    return (struct tile_rows){scratch->w[0], TILE_MAX_ROW};
+}
+
+static void unpack_tile(const struct tile_isa *isa, const struct quant *quant,
+                        struct tile_rows from, uint32_t cols, struct linear_tile *tile) {
     tile_unpack *unpack = isa->unpack[quant_index_of(quant)];
     if (unpack)
-        unpack(w, stride, cols / quant->block, &scratch->tile);
+        unpack(from.w, from.stride, cols / quant->block, tile);
     else
-        unpack_plain(quant, w, stride, cols / quant->block, &scratch->tile);
+        unpack_plain(quant, from.w, from.stride, cols / quant->block, tile);
 }
 
 static void copy_rows(float *to, size_t to_stride, const float *from, size_t from_stride,
@@ -97,23 +103,30 @@ static void prepare(const struct work *w, uint32_t k, struct tile_act *out) {
     }
 }
 
-static void multiply_tile(const struct work *w, uint32_t r, uint32_t k, const struct tile_act *act) {
+/* Up to here reading the rows once for each token costs less than unpacking them for all. */
+enum { GEMV_TOKENS = 2 };
+
+static void multiply_tile(const struct work *w, uint32_t r, uint32_t k,
+                          const struct tile_act *act) {
     const struct linear_job *job = &w->job;
     const struct quant *quant = job->quant;
     struct scratch *scratch = w->scratch;
     uint32_t rows = w->row1 - r < TILE_ROWS ? w->row1 - r : TILE_ROWS, cols = cols_at(w, k);
+    struct tile_rows from = whole_tile(job, r, rows, k, cols, scratch);
+    tile_gemv *gemv = job->tokens <= GEMV_TOKENS ? w->isa->gemv[quant_index_of(quant)] : NULL;
     tile_mul *mul = w->isa->choose_mul(quant);
-    unpack_tile(job, r, rows, k, cols, w->isa, scratch);
-    for (uint32_t t = 0; t < job->tokens; t += TILE_TOKENS) {
-        uint32_t tokens = job->tokens - t < TILE_TOKENS ? job->tokens - t : TILE_TOKENS;
-        float *y = job->y + t * job->y_stride + r;
-        if (rows == TILE_ROWS) {
-            mul(&scratch->tile, act + t, cols / quant->sub, tokens, y, job->y_stride);
-        } else {
-            copy_rows(scratch->y[0], TILE_ROWS, y, job->y_stride, tokens, rows);
-            mul(&scratch->tile, act + t, cols / quant->sub, tokens, scratch->y[0], TILE_ROWS);
-            copy_rows(y, job->y_stride, scratch->y[0], TILE_ROWS, tokens, rows);
-        }
+    uint32_t most = gemv ? 1 : TILE_TOKENS;
+    if (!gemv) unpack_tile(w->isa, quant, from, cols, &scratch->tile);
+    for (uint32_t t = 0; t < job->tokens; t += most) {
+        uint32_t tokens = job->tokens - t < most ? job->tokens - t : most;
+        float *y = job->y + t * job->y_stride + r, *to = rows == TILE_ROWS ? y : scratch->y[0];
+        size_t stride = rows == TILE_ROWS ? job->y_stride : TILE_ROWS;
+        if (to != y) copy_rows(to, stride, y, job->y_stride, tokens, rows);
+        if (gemv)
+            gemv(from.w, from.stride, cols / quant->block, act + t, to);
+        else
+            mul(&scratch->tile, act + t, cols / quant->sub, tokens, to, stride);
+        if (to != y) copy_rows(y, job->y_stride, to, stride, tokens, rows);
     }
 }
 
@@ -135,8 +148,7 @@ static void multiply(const struct work *w) {
         }
     }
     for (uint32_t t = 0; job->bias && t < job->tokens; t++)
-        for (uint32_t r = w->row0; r < w->row1; r++)
-            job->y[t * job->y_stride + r] += job->bias[r];
+        for (uint32_t r = w->row0; r < w->row1; r++) job->y[t * job->y_stride + r] += job->bias[r];
 }
 
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,

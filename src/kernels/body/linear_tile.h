@@ -57,11 +57,17 @@ typedef void tile_mul(const struct linear_tile *tile, const struct tile_act *x, 
 typedef void tile_prepare(const struct act *x, uint32_t k, uint32_t cols, uint32_t sub,
                           int32_t offset, struct tile_act *out);
 
+/* One token's y[0..TILE_ROWS) continued over `blocks` blocks of TILE_ROWS rows; what unpack and mul
+ * give, bit for bit. */
+typedef void tile_gemv(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
+                       float *y);
+
 struct tile_isa {
     tile_prepare *prepare;
     tile_mul *(*choose_mul)(const struct quant *quant);
     /* mul takes codes of offset TILE_SIGNED as code - offset, so that no offset is left in `start`. */
     bool signed_codes;
+    tile_gemv *gemv[QUANT_COUNT];     /* NULL: unpack and mul */
     tile_unpack *unpack[QUANT_COUNT]; /* NULL: by quant->unpack, row by row */
 };
 
