@@ -37,7 +37,8 @@ static int guard_add(const struct map *map) {
 
 ob_status map_open(const char *path, struct map *out, ob_error *error) {
     *out = (struct map){.slot = -1};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK: a FIFO is refused below instead of waited for */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     ob_status status = OB_ERR_IO;
     if (fd < 0 || fstat(fd, &st) != 0) {

@@ -172,7 +172,8 @@ bool os_mkdirs(const char *path) {
 ob_status os_read_file(const char *path, size_t limit, char **out, size_t *n, ob_error *error) {
     ob_status status = OB_ERR_IO;
     char *p = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK: a FIFO is refused below instead of waited for */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0) {
         error_set(error, status = errno == ENOENT ? OB_ERR_NOT_FOUND : OB_ERR_IO, "cannot open: %s",

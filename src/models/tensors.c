@@ -129,6 +129,10 @@ static ob_status refuse(struct build *b, const char *name, ob_error *error, ob_s
 static ob_status check_shape(struct build *b, const struct tensor *t, uint32_t layer,
                              const struct source_tensor *have, struct weight *w, ob_error *error) {
     char text[200];
+    if (!have->quant) {
+        snprintf(text, sizeof text, "weights of type %.*s are not supported", STR_ARG(have->type));
+        return refuse(b, w->name, error, OB_ERR_UNSUPPORTED, text);
+    }
     uint64_t rows = t->rows ? product(b->hp, layer, t->rows) : 1;
     uint64_t cols = product(b->hp, layer, t->cols);
     uint64_t outer = have->dim[1] * have->dim[2] * have->dim[3];

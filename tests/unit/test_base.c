@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -102,6 +104,14 @@ static void missing_files_are_named(void **state) {
     assert_string_equal(e.file, "/no/such/file");
     assert_int_equal(map_open("/", &map, &e), OB_ERR_IO);
     assert_non_null(strstr(e.message, "directory"));
+    char fifo[] = "/tmp/1bit-test-XXXXXX", *text;
+    size_t n;
+    assert_int_not_equal(close(mkstemp(fifo)), -1);
+    assert_int_equal(unlink(fifo), 0);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(map_open(fifo, &map, &e), OB_ERR_IO); /* nobody writes: must not wait */
+    assert_int_equal(os_read_file(fifo, 100, &text, &n, &e), OB_ERR_IO);
+    unlink(fifo);
 }
 
 int main(void) {
