@@ -49,7 +49,16 @@ bool build_str(struct build *b, const char *gguf, const char *hf, struct str *ou
     return key && source_str(b->source, key, 0, out);
 }
 
+/* `key` as the file spells it: "{arch}" filled in. */
 static ob_status refuse(struct build *b, const char *key, const char *what, ob_error *error) {
+    char full[NAME_MAX_BYTES];
+    const char *mark = strstr(key, "{arch}");
+    struct str arch = source_architecture(b->source);
+    if (mark) {
+        snprintf(full, sizeof full, "%.*s%.*s%s", (int)(mark - key), key, STR_ARG(arch),
+                 mark + strlen("{arch}"));
+        key = full;
+    }
     ob_status s = error_set(error, OB_ERR_FORMAT, "%s", what);
     error_at(error, source_path(b->source), key, OB_NO_OFFSET);
     return s;
