@@ -34,6 +34,10 @@ LISTS = {
     'src/quant/quants.def': List('QUANT', 'src/quant/{}.c', 'quant', 'src/quant'),
     'src/sample/samplers.def': List('SAMPLER', 'src/sample/{}.c', 'sampler', 'src/sample'),
     'src/server/routes.def': List('ROUTE', 'src/server/routes/{}.c', 'route', 'src/server'),
+    'src/text/jinja/filters.def': List('FILTER', '', '', ''),
+    'src/text/jinja/globals.def': List('GLOBAL', '', '', ''),
+    'src/text/jinja/methods.def': List('METHOD', '', '', ''),
+    'src/text/jinja/tests.def': List('TEST', '', '', ''),
     'src/text/pretok.def': List('PRETOK', '', 'pretok', 'src/text'),
     'src/text/tokenizers.def': List('TOKENIZER', 'src/text/tok_{}.c', 'tokenizer', 'src/text'),
 }

@@ -30,8 +30,8 @@ DATA = {
 TEMPLATES = [
     # ChatML as many models have it
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content']"
-    " + '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n'"
-    " }}{% endif %}",
+    " + '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}"
+    "{{ '<|im_start|>assistant\\n' }}{% endif %}",
     # Instruction style: alternation is checked, BOS is written by the template
     """{{- bos_token }}
 {%- if messages[0]['role'] == 'system' %}

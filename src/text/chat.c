@@ -29,7 +29,7 @@ struct form {
 
 struct chat {
     const struct tok *tok;
-    struct form plain, tools; /* tools.jinja: only if the model has a template of its own for them */
+    struct form plain, tools; /* tools.jinja: NULL if the model has no template for them */
 };
 
 /* ---- rendering ---- */
@@ -61,7 +61,7 @@ static bool contains(const struct buf *text, const char *what) {
     return text->p && strstr(text->p, what) != NULL;
 }
 
-/* Renders a conversation given as JSON; whether that works and shows `wanted` but not `unwanted`. */
+/* Whether the conversation, given as JSON, renders and shows `wanted` but not `unwanted`. */
 static bool probe(const struct tok *tok, const struct jinja *jinja, const char *messages,
                   const char *wanted, const char *unwanted) {
     struct buf text = BUF_INIT;
@@ -74,6 +74,7 @@ static bool probe(const struct tok *tok, const struct jinja *jinja, const char *
     return ok;
 }
 
+#define PROBE_CONTENT(content) "[{\"role\": \"user\", \"content\": " content "}]"
 #define PROBE_CALL(arguments)                                                                \
     "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"\"," \
     " \"tool_calls\": [{\"id\": \"probe0001\", \"type\": \"function\", \"function\":"         \
@@ -87,10 +88,9 @@ static ob_status open_form(const struct tok *tok, struct str source, struct form
         return status;
     }
     struct jinja *j = out->jinja;
-    out->text_content = probe(tok, j, "[{\"role\": \"user\", \"content\": \"pr0be\"}]", "pr0be", NULL);
-    out->part_content =
-        probe(tok, j, "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"pr0be\"}]}]",
-              "pr0be", "'pr0be'");
+    out->text_content = probe(tok, j, PROBE_CONTENT("\"pr0be\""), "pr0be", NULL);
+    out->part_content = probe(tok, j, PROBE_CONTENT("[{\"type\": \"text\", \"text\": \"pr0be\"}]"),
+                              "pr0be", "'pr0be'");
     out->text_arguments =
         !probe(tok, j, PROBE_CALL("{\"pr0be\": \"v\"}"), "pr0be", "'pr0be': ") &&
         probe(tok, j, PROBE_CALL("\"{\\\"pr0be\\\": \\\"v\\\"}\""), "pr0be", NULL);

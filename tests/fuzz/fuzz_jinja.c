@@ -11,18 +11,18 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const struct jinja_limits limits = {.steps = 200000, .memory = 16 << 20, .output = 1 << 20};
     static const char *const roles[] = {"user", NULL};
-    struct jinja_limits with_roles = limits;
-    with_roles.roles = roles;
+    const struct jinja_limits limits = {.steps = 200000, .memory = 16 << 20, .output = 1 << 20,
+                                        .roles = roles};
     const uint8_t *nul = memchr(data, 0, size);
     size_t n = nul ? (size_t)(nul - data) : size;
-    json_t *json = nul ? json_loadb((const char *)nul + 1, size - n - 1, JSON_ALLOW_NUL, NULL) : NULL;
+    const char *rest = nul ? (const char *)nul + 1 : "";
+    json_t *json = nul ? json_loadb(rest, size - n - 1, JSON_ALLOW_NUL, NULL) : NULL;
     struct jinja *jinja;
     ob_error error;
     if (!jinja_parse((const char *)data, n, &jinja, &error)) {
         struct buf text = BUF_INIT, trust = BUF_INIT;
-        ob_status status = jinja_render(jinja, json, NULL, 1e9, &with_roles, &text, &trust, &error);
+        ob_status status = jinja_render(jinja, json, NULL, 1e9, &limits, &text, &trust, &error);
         if (status == OB_OK && text.n != trust.n) abort();
         if (status != OB_OK && !error.message[0]) abort();
         buf_free(&text);

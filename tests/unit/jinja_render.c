@@ -26,10 +26,10 @@ static json_t *one_case(const json_t *one) {
     ob_error error;
     char line[1024];
     const json_t *source = json_object_get(one, "template");
+    double now = json_number_value(json_object_get(one, "now"));
     json_t *result;
     if (render(json_string_value(source), json_string_length(source), json_object_get(one, "data"),
-               json_object_get(one, "trusted"), json_number_value(json_object_get(one, "now")), &text,
-               &trust, &error)) {
+               json_object_get(one, "trusted"), now, &text, &trust, &error)) {
         result = json_pack("{s:s}", "error", ob_error_line(&error, line, sizeof line));
     } else {
         for (size_t i = 0; i < trust.n; i++) trust.p[i] = trust.p[i] ? '1' : '0';

@@ -29,11 +29,10 @@ struct call {
 typedef bool builtin_fn(struct run *r, const struct call *call, struct value *out);
 
 struct builtin {
-    const char *name;
+    const char *name; /* of methods with the type: "str_upper" */
     builtin_fn *fn;
     const char *params; /* names with spaces between; NULL: any arguments, unbound */
     uint8_t required;   /* how many of them must be given */
-    uint8_t of;         /* methods: the kind of object */
 };
 
 const struct builtin *jinja_filter_find(struct str name);
@@ -50,7 +49,7 @@ static inline struct call call_rest(const struct call *call, size_t taken) {
 
 #define FILTER(name, function, params, required) builtin_fn function;
 #define TEST(name, function, params, required) builtin_fn function;
-#define METHOD(of, name, function, params, required) builtin_fn function;
+#define METHOD(name, function, params, required) builtin_fn function;
 #define GLOBAL(name, function, params, required) builtin_fn function;
 #include "text/jinja/filters.def"
 #include "text/jinja/globals.def"

@@ -166,44 +166,58 @@ bool jinja_call_value(struct run *r, struct value callee, const struct call *cal
 
 /* ---- the lists ---- */
 
+#define ROW(name, function, params, required) {#name, function, params, required},
+#define FILTER ROW
+#define TEST ROW
+#define METHOD ROW
+#define GLOBAL ROW
 static const struct builtin filters[] = {
-#define FILTER(name, function, params, required) {name, function, params, required, 0},
 #include "text/jinja/filters.def"
-#undef FILTER
 };
 static const struct builtin tests[] = {
-#define TEST(name, function, params, required) {name, function, params, required, 0},
 #include "text/jinja/tests.def"
-#undef TEST
 };
 static const struct builtin methods[] = {
-#define METHOD(of, name, function, params, required) {name, function, params, required, VALUE_##of},
 #include "text/jinja/methods.def"
-#undef METHOD
 };
 static const struct builtin globals[] = {
-#define GLOBAL(name, function, params, required) {name, function, params, required, 0},
 #include "text/jinja/globals.def"
-#undef GLOBAL
 };
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
-static const struct builtin *find(const struct builtin *rows, size_t n, struct str name,
-                                  uint8_t of) {
+static const struct builtin *find(const struct builtin *rows, size_t n, struct str name) {
     for (size_t i = 0; i < n; i++)
-        if (rows[i].of == of && str_is(name, rows[i].name)) return &rows[i];
+        if (str_is(name, rows[i].name)) return &rows[i];
     return NULL;
 }
 
 const struct builtin *jinja_filter_find(struct str name) {
-    return find(filters, LENGTH(filters), name, 0);
+    return find(filters, LENGTH(filters), name);
 }
+
+/* Operators are tests too, for |select and the like. */
 const struct builtin *jinja_test_find(struct str name) {
-    return find(tests, LENGTH(tests), name, 0);
+    static const struct {
+        const char *spelling, *name;
+    } operators[] = {{"!=", "ne"}, {"<", "lt"}, {"<=", "le"},
+                     {"==", "eq"}, {">", "gt"}, {">=", "ge"}};
+    for (size_t i = 0; i < LENGTH(operators); i++)
+        if (str_is(name, operators[i].spelling)) name = str_of(operators[i].name);
+    return find(tests, LENGTH(tests), name);
 }
+
 const struct builtin *jinja_method_find(enum value_kind of, struct str name) {
-    return find(methods, LENGTH(methods), name, (uint8_t)of);
+    static const char *const types[VALUE_LOOP + 1] = {
+        [VALUE_FLOAT] = "float_", [VALUE_STRING] = "str_", [VALUE_LIST] = "list_",
+        [VALUE_TUPLE] = "tuple_", [VALUE_DICT] = "dict_",  [VALUE_LOOP] = "loop_"};
+    for (size_t i = 0; types[of] && i < LENGTH(methods); i++) {
+        struct str row = str_of(methods[i].name);
+        if (str_starts(row, types[of]) && str_is(name, row.p + strlen(types[of])))
+            return &methods[i];
+    }
+    return NULL;
 }
+
 const struct builtin *jinja_global_find(struct str name) {
-    return find(globals, LENGTH(globals), name, 0);
+    return find(globals, LENGTH(globals), name);
 }

@@ -190,7 +190,8 @@ static bool eval(struct run *r, const struct node *node, struct value *out) {
     case NODE_AND: case NODE_OR: return eval_logic(r, node, out);
     case NODE_COND: return eval_cond(r, node, out);
     case NODE_COMPARE: return eval_compare(r, node, out);
-    case NODE_ATTR: return jinja_eval(r, node->attr.of, &a) && jinja_attr(r, a, node->attr.name, out);
+    case NODE_ATTR:
+        return jinja_eval(r, node->attr.of, &a) && jinja_attr(r, a, node->attr.name, out);
     case NODE_ITEM: return eval_item(r, node, out);
     case NODE_CALL: return eval_call(r, node, out);
     default: return eval_builtin(r, node, out);

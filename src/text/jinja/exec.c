@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec.c: statements. Scoping follows jinja2: the bodies of for, macro, call, filter, with and block
- * sets have a scope of their own, if has none; a loop's scope starts empty in every iteration.
- * A loop pulls its elements one by one (its test may read what the body changed in a namespace);
- * loop.last looks one ahead and loop.length pulls the rest. */
+ * exec.c: statements. Scoping follows jinja2: the bodies of for, macro, call, filter, with and of
+ * block sets have a scope of their own, if has none; a loop's scope starts empty in every
+ * iteration. A loop pulls its elements one by one (its test may read what the body changed in a
+ * namespace); loop.last looks one ahead and loop.length pulls the rest. */
 #include "text/jinja/run.h"
 
 struct loop {

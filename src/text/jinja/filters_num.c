@@ -71,7 +71,7 @@ static bool parse_int(const struct text *t, int64_t base, int64_t *out, bool *bi
 
 static bool int_of_float(struct run *r, double f, bool data, struct value *out) {
     if (!(fabs(f) < 0x1p63))
-        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "integers beyond 64 bits are not supported");
+        return jinja_fail_large(r);
     *out = value_int((int64_t)f, data);
     return true;
 }
@@ -93,8 +93,7 @@ bool filter_int(struct run *r, const struct call *call, struct value *out) {
     bool base_ok = base == 0 || (base >= 2 && base <= 36);
     if (base_ok && parse_int(v.text, base, &i, &big)) {
         *out = value_int(i, data);
-        return !big || jinja_fail_status(r, OB_ERR_UNSUPPORTED,
-                                         "integers beyond 64 bits are not supported");
+        return !big || jinja_fail_large(r);
     }
     if (!parse_float(v.text, &f) || isnan(f) || isinf(f)) return true;
     return int_of_float(r, f, data, out);
@@ -145,7 +144,7 @@ static bool round_int(struct run *r, int64_t v, int64_t digits, int64_t *out) {
     bool away = twice > half || (twice == half && (down / scale) % 2 != 0);
     *out = down;
     if (away && __builtin_add_overflow(down, rest < 0 ? -scale : scale, out))
-        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "integers beyond 64 bits are not supported");
+        return jinja_fail_large(r);
     return true;
 }
 

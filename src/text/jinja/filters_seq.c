@@ -22,7 +22,7 @@ static bool path_part(struct run *r, struct text part, struct value *out) {
     return jinja_text_copy(r, part, out);
 }
 
-/* Follows "a.b.0" (or an index) from `item`; an undefined step becomes `missing` if that is given. */
+/* Follows "a.b.0" (or an index) from `item`; an undefined step becomes `missing` if given. */
 bool jinja_path(struct run *r, struct value item, struct value path, struct value missing,
                 struct value *out) {
     *out = item;
@@ -156,7 +156,7 @@ bool filter_groupby(struct run *r, const struct call *call, struct value *out) {
             struct value key, tuple;
             if (!jinja_path(r, pair[i].value, call->arg[0], call->arg[1], &key) ||
                 !jinja_list_new(r, 0, &group) ||
-                !jinja_pair(r, key, value_list(VALUE_LIST, group, value_is_data(call->self)), &tuple) ||
+                !give(VALUE_LIST, group, call, &tuple) || !jinja_pair(r, key, tuple, &tuple) ||
                 !jinja_push(r, groups, tuple))
                 return false;
             tuple.list->group = true;
@@ -232,7 +232,7 @@ bool filter_first(struct run *r, const struct call *call, struct value *out) {
 bool filter_last(struct run *r, const struct call *call, struct value *out) {
     struct value v = call->self;
     int64_t n;
-    if (v.kind == VALUE_ITERATOR || v.kind == VALUE_UNDEFINED)
+    if (v.kind == VALUE_ITERATOR)
         return jinja_fail(r, "'%s' object is not reversible", jinja_type_name(v));
     if (!jinja_length(r, v, &n)) return false;
     if (!n) return jinja_undefined_hint(r, "No last item, sequence was empty.", out);
@@ -303,7 +303,8 @@ static bool push_part(struct run *r, struct list *into, const struct list *from,
                       size_t n, size_t padded, struct value fill, const struct call *call) {
     struct list *part;
     if (!jinja_list_new(r, padded, &part) || !jinja_steps(r, padded)) return false;
-    for (; part->n < padded; part->n++) part->item[part->n] = part->n < n ? from->item[at + part->n] : fill;
+    for (; part->n < padded; part->n++)
+        part->item[part->n] = part->n < n ? from->item[at + part->n] : fill;
     return jinja_push(r, into, value_list(VALUE_LIST, part, value_is_data(call->self)));
 }
 
@@ -347,7 +348,8 @@ bool filter_slice(struct run *r, const struct call *call, struct value *out) {
 
 bool filter_sum(struct run *r, const struct call *call, struct value *out) {
     struct list *list;
-    *out = call->arg[1].kind == VALUE_MISSING ? value_int(0, value_is_data(call->self)) : call->arg[1];
+    *out = call->arg[1];
+    if (out->kind == VALUE_MISSING) *out = value_int(0, value_is_data(call->self));
     if (out->kind == VALUE_STRING) return jinja_fail(r, "sum() can't sum strings");
     if (!jinja_elements(r, call->self, &list)) return false;
     for (size_t i = 0; i < list->n; i++) {

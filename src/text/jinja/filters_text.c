@@ -51,7 +51,8 @@ bool filter_join(struct run *r, const struct call *call, struct value *out) {
     struct list *list;
     const struct text *between = NULL;
     if (!jinja_elements(r, call->self, &list)) return false;
-    if (call->arg[0].kind != VALUE_MISSING && !jinja_to_text(r, call->arg[0], &between)) return false;
+    if (call->arg[0].kind != VALUE_MISSING && !jinja_to_text(r, call->arg[0], &between))
+        return false;
     if (!jinja_capture(r)) return false;
     for (size_t i = 0; i < list->n; i++) {
         struct value item = list->item[i];
@@ -164,16 +165,19 @@ bool filter_indent(struct run *r, const struct call *call, struct value *out) {
 }
 
 bool filter_truncate(struct run *r, const struct call *call, struct value *out) {
-    if (call->self.kind != VALUE_STRING)
-        return jinja_fail(r, "object of type '%s' cannot be truncated", jinja_type_name(call->self));
-    const struct text *t = call->self.text, dots = text_literal("...", text_all_trusted(t));
+    const struct text *t = call->self.text;
+    int64_t n;
+    if (!jinja_length(r, call->self, &n)) return false;
+    struct text dots = text_literal("...", !value_is_data(call->self));
     const struct text *end = call->arg[2].kind == VALUE_STRING ? call->arg[2].text : &dots;
     int64_t length = value_is_int(call->arg[0]) ? value_as_int(call->arg[0]) : 255;
     int64_t leeway = value_is_int(call->arg[3]) ? value_as_int(call->arg[3]) : 5;
-    int64_t end_n = (int64_t)char_count(end->p, end->n), n = (int64_t)char_count(t->p, t->n);
+    int64_t end_n = (int64_t)char_count(end->p, end->n);
     if (length < end_n || leeway < 0) return jinja_fail(r, "truncate: the length is too small");
     *out = call->self;
     if (n <= length || n - length <= leeway) return true;
+    if (call->self.kind != VALUE_STRING)
+        return jinja_fail(r, "'%s' object cannot be cut", jinja_type_name(call->self));
     struct text kept = text_slice(t, 0, jinja_offset(t, 0, (size_t)(length - end_n)));
     if (!jinja_truth(call->arg[1])) {
         size_t space = kept.n;

@@ -186,7 +186,8 @@ static bool put_converted(struct run *r, struct value v, struct layout *f) {
             if (!jinja_to_text(r, v, &text)) return false;
         } else {
             struct value repr;
-            if (!jinja_capture(r) || !jinja_put_repr(r, v) || !jinja_captured(r, &repr)) return false;
+            if (!jinja_capture(r) || !jinja_put_repr(r, v) || !jinja_captured(r, &repr))
+                return false;
             text = repr.text;
         }
         f->fill = ' ';
@@ -199,7 +200,7 @@ static bool put_converted(struct run *r, struct value v, struct layout *f) {
         return jinja_fail(r, "%%%c format: a number is required, not %s", c, jinja_type_name(v));
     if (floating) return put_float(r, value_as_float(v), v.data, f);
     if (v.kind == VALUE_FLOAT && !(fabs(v.f) < 0x1p63))
-        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "integers beyond 64 bits are not supported");
+        return jinja_fail_large(r);
     if (c == 'i' || c == 'u') f->type = 'd';
     return put_int(r, v.kind == VALUE_FLOAT ? (int64_t)v.f : value_as_int(v), v.data, f);
 }
@@ -208,7 +209,8 @@ static bool put_converted(struct run *r, struct value v, struct layout *f) {
 static bool percent_key(struct run *r, struct percent *p, struct value *out) {
     const struct text *t = p->t;
     size_t from = p->at + 1, open = 1;
-    for (p->at++; p->at < t->n && open; p->at++) open += (t->p[p->at] == '(') - (t->p[p->at] == ')');
+    for (p->at++; p->at < t->n && open; p->at++)
+        open += (t->p[p->at] == '(') - (t->p[p->at] == ')');
     if (open) return jinja_fail(r, "incomplete format key");
     if (p->args.kind != VALUE_DICT) return jinja_fail(r, "format requires a mapping");
     struct text key = text_slice(t, from, p->at - 1 - from);
@@ -220,7 +222,7 @@ static bool percent_directive(struct run *r, struct percent *p, bool trusted) {
     struct layout f = {.fill = ' ', .trusted = trusted};
     struct value v = value_of(VALUE_MISSING);
     const struct text *t = p->t;
-    bool zero = false, dict = p->args.kind == VALUE_DICT;
+    bool zero = false;
     if (p->at < t->n && t->p[p->at] == '(' && !percent_key(r, p, &v)) return false;
     for (; p->at < t->n; p->at++) {
         char c = t->p[p->at];
@@ -245,7 +247,6 @@ static bool percent_directive(struct run *r, struct percent *p, bool trusted) {
     if (f.type == '%') return jinja_put(r, "%", 1, trusted);
     if (!f.type || !strchr("diuoxXeEfFgGcrsa", f.type))
         return jinja_fail(r, "unsupported format character");
-    if (v.kind == VALUE_MISSING && dict && p->args.dict->n == 0 && !next_arg(r, p, &v)) return false;
     if (v.kind == VALUE_MISSING && !next_arg(r, p, &v)) return false;
     if (zero && !f.align && !strchr("crsa", f.type)) f.fill = '0', f.align = '=';
     return put_converted(r, v, &f);
@@ -254,7 +255,8 @@ static bool percent_directive(struct run *r, struct percent *p, bool trusted) {
 /* What a format that is not wholly trusted made is data. */
 static bool finish(struct run *r, bool trusted, struct value *out) {
     if (!jinja_captured(r, out)) return false;
-    return trusted || jinja_text_copy(r, (struct text){out->text->p, NULL, out->text->n, false}, out);
+    struct text data = {out->text->p, NULL, out->text->n, false};
+    return trusted || jinja_text_copy(r, data, out);
 }
 
 bool jinja_percent(struct run *r, const struct text *t, struct value args, struct value *out) {
@@ -355,8 +357,8 @@ static bool put_formatted(struct run *r, struct value v, struct text spec, bool 
 }
 
 /* The value a field names: "", "0", "name", then .member and [key] steps. */
-static bool field_value(struct run *r, const struct call *call, struct text name, int64_t *automatic,
-                        struct value *out) {
+static bool field_value(struct run *r, const struct call *call, struct text name,
+                        int64_t *automatic, struct value *out) {
     size_t to = 0;
     while (to < name.n && name.p[to] != '.' && name.p[to] != '[') to++;
     struct text first = text_slice(&name, 0, to);
@@ -380,8 +382,8 @@ static bool field_value(struct run *r, const struct call *call, struct text name
     for (size_t from; to < name.n;) {
         bool bracket = name.p[to] == '[';
         from = ++to;
-        while (to < name.n && (bracket ? name.p[to] != ']' : name.p[to] != '.' && name.p[to] != '['))
-            to++;
+        const char *stop = bracket ? "]" : ".[";
+        while (to < name.n && !(name.p[to] && strchr(stop, name.p[to]))) to++;
         struct value part, key;
         if (!jinja_text_copy(r, text_slice(&name, from, to - from), &part)) return false;
         if (!part.text->n || (bracket && to == name.n))

@@ -78,7 +78,7 @@ static const char *after_tag(const struct lexer *lx, const char *p, char sign) {
     return p;
 }
 
-/* The end of a tag that closes with "}}", "%}" or "#}" at p, with its sign; NULL if none is here. */
+/* The end of a tag that closes with "}}" or "%}" at p, with its sign; NULL if none is here. */
 static const char *close_at(const struct lexer *lx, const char *p, const char *closer, bool plus,
                             char *sign) {
     *sign = 0;
@@ -184,14 +184,19 @@ static bool letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+static int hex_digit(char c) {
+    if (digit(c)) return c - '0';
+    return (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
 /* Digits of `base` with single underscores between them; the end. */
 static const char *digits(const struct lexer *lx, const char *p, int base) {
     for (bool first = true;; first = false) {
         const char *q = p;
         if (!first && q < lx->end && *q == '_') q++;
         if (q >= lx->end) return p;
-        int v = digit(*q) ? *q - '0' : (*q | 32) >= 'a' && (*q | 32) <= 'f' ? (*q | 32) - 'a' + 10 : 99;
-        if (v >= base) return p;
+        int v = hex_digit(*q);
+        if (v < 0 || v >= base) return p;
         p = q + 1;
     }
 }
@@ -240,7 +245,7 @@ static bool number(struct lexer *lx, struct token *out, ob_error *error) {
     } else {
         uint64_t v = 0;
         for (size_t i = 0; i < n; i++) {
-            uint64_t d = (uint64_t)(digit(text[i]) ? text[i] - '0' : (text[i] | 32) - 'a' + 10);
+            uint64_t d = (uint64_t)hex_digit(text[i]);
             if (__builtin_mul_overflow(v, (uint64_t)base, &v) || __builtin_add_overflow(v, d, &v) ||
                 v > INT64_MAX)
                 return fail(lx, error, "integers beyond 64 bits are not supported");
@@ -256,15 +261,14 @@ static bool hex(const char *p, const char *end, size_t n, uint32_t *code) {
     *code = 0;
     if ((size_t)(end - p) < n) return false;
     for (size_t i = 0; i < n; i++) {
-        char c = p[i];
-        int v = digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+        int v = hex_digit(p[i]);
         if (v < 0) return false;
         *code = *code << 4 | (uint32_t)v;
     }
     return true;
 }
 
-/* One escape at p (after the backslash); writes to w. Returns what follows it, NULL if malformed. */
+/* One escape at p, after the backslash, written to w. Returns what follows; NULL: malformed. */
 static const char *escape(const char *p, const char *end, char **w) {
     static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
     uint32_t code = 0;
@@ -276,7 +280,8 @@ static const char *escape(const char *p, const char *end, char **w) {
     }
     if (*p == '\n') return p + 1;
     if (*p >= '0' && *p <= '7') {
-        for (; n < 3 && p < end && *p >= '0' && *p <= '7'; n++) code = code * 8 + (uint32_t)(*p++ - '0');
+        for (; n < 3 && p < end && *p >= '0' && *p <= '7'; n++)
+            code = code * 8 + (uint32_t)(*p++ - '0');
         n = 0;
     } else if (*p == 'x' || *p == 'u' || *p == 'U') {
         n = *p == 'x' ? 2 : *p == 'u' ? 4 : 8;

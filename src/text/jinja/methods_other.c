@@ -156,7 +156,8 @@ bool global_range(struct run *r, const struct call *call, struct value *out) {
     if (!range) return false;
     *range = (struct range){n[0], n[1], n[2], 0};
     bool any = n[2] > 0 ? n[1] > n[0] : n[1] < n[0];
-    uint64_t distance = n[2] > 0 ? (uint64_t)n[1] - (uint64_t)n[0] : (uint64_t)n[0] - (uint64_t)n[1];
+    uint64_t distance = (uint64_t)n[1] - (uint64_t)n[0];
+    if (n[2] < 0) distance = 0 - distance;
     uint64_t step = n[2] > 0 ? (uint64_t)n[2] : 0 - (uint64_t)n[2];
     uint64_t count = any ? (distance - 1) / step + 1 : 0;
     if (count > MOST)

@@ -45,16 +45,18 @@ static const char *const op_text[] = {
     [OP_MOD] = "%", [OP_POW] = "** or pow()", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">",
     [OP_GE] = ">="};
 
-static bool too_large(struct run *r) {
-    return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "integers beyond 64 bits are not supported");
+bool jinja_fail_large(struct run *r) {
+    return jinja_fail_status(r, OB_ERR_UNSUPPORTED,
+                             "integers beyond 64 bits are not supported");
 }
 
 static bool int_power(struct run *r, int64_t base, int64_t exponent, int64_t *out) {
     int64_t result = 1;
     while (exponent) {
-        if (exponent & 1 && __builtin_mul_overflow(result, base, &result)) return too_large(r);
+        if (exponent & 1 && __builtin_mul_overflow(result, base, &result))
+            return jinja_fail_large(r);
         exponent >>= 1;
-        if (exponent && __builtin_mul_overflow(base, base, &base)) return too_large(r);
+        if (exponent && __builtin_mul_overflow(base, base, &base)) return jinja_fail_large(r);
     }
     *out = result;
     return true;
@@ -62,16 +64,16 @@ static bool int_power(struct run *r, int64_t base, int64_t exponent, int64_t *ou
 
 static bool int_binary(struct run *r, enum node_op op, int64_t a, int64_t b, int64_t *out) {
     switch (op) {
-    case OP_ADD: return !__builtin_add_overflow(a, b, out) || too_large(r);
-    case OP_SUB: return !__builtin_sub_overflow(a, b, out) || too_large(r);
-    case OP_MUL: return !__builtin_mul_overflow(a, b, out) || too_large(r);
+    case OP_ADD: return !__builtin_add_overflow(a, b, out) || jinja_fail_large(r);
+    case OP_SUB: return !__builtin_sub_overflow(a, b, out) || jinja_fail_large(r);
+    case OP_MUL: return !__builtin_mul_overflow(a, b, out) || jinja_fail_large(r);
     case OP_POW: return int_power(r, a, b, out);
     default: break;
     }
     if (!b) return jinja_fail(r, "integer division or modulo by zero");
     if (b == -1) { /* INT64_MIN / -1 overflows */
         *out = 0;
-        return op == OP_MOD || !__builtin_sub_overflow(0, a, out) || too_large(r);
+        return op == OP_MOD || !__builtin_sub_overflow(0, a, out) || jinja_fail_large(r);
     }
     int64_t quotient = a / b, rest = a % b;
     bool down = rest && (rest < 0) != (b < 0);
@@ -121,8 +123,8 @@ static bool float_binary(struct run *r, enum node_op op, double a, double b, dou
 }
 
 static bool repeat(struct run *r, struct value v, int64_t times, bool data, struct value *out) {
-    size_t n = v.kind == VALUE_STRING ? v.text->n : v.list->n, count = times > 0 ? (size_t)times : 0;
-    size_t total;
+    size_t n = v.kind == VALUE_STRING ? v.text->n : v.list->n, total;
+    size_t count = times > 0 ? (size_t)times : 0;
     if (__builtin_mul_overflow(n, count, &total) || total > r->memory)
         return jinja_fail_status(r, OB_ERR_LIMIT, "the template uses too much memory");
     if (v.kind == VALUE_STRING) {
@@ -203,7 +205,7 @@ bool jinja_unary(struct run *r, enum node_op op, struct value a, struct value *o
         return true;
     }
     *out = value_int(value_as_int(a), a.data);
-    return op == OP_POS || !__builtin_sub_overflow(0, out->i, &out->i) || too_large(r);
+    return op == OP_POS || !__builtin_sub_overflow(0, out->i, &out->i) || jinja_fail_large(r);
 }
 
 /* <= and >= are not the negation of > and < where a NaN is involved. */
@@ -391,8 +393,9 @@ bool jinja_slice(struct run *r, struct value of, const struct value part[3], str
     if (of.kind == VALUE_RANGE) {
         struct range *range = jinja_alloc(r, 1, sizeof *range);
         if (!range || !slice_indices(r, part, of.range->n, bound, &step, &count)) return false;
-        /* a stride beyond the range can be any: it has one element then */
-        int64_t stride = count > 1 ? step * of.range->step : of.range->step;
+        int64_t stride;
+        /* a stride beyond 64 bits can be any: there is one element at most */
+        if (__builtin_mul_overflow(step, of.range->step, &stride)) stride = of.range->step;
         *range = (struct range){of.range->start + bound[0] * of.range->step,
                                 of.range->start + bound[1] * of.range->step, stride, count};
         *out = value_of(VALUE_RANGE);

@@ -229,7 +229,8 @@ static struct node_args *parse_args(struct parser *p, struct node *node) {
             *star = value;
         } else if (keyword) {
             if (args->keyword.n == cap) {
-                const struct text **grown = parse_alloc(p, (cap = cap ? cap * 2 : 4) * sizeof *grown);
+                cap = cap ? cap * 2 : 4;
+                const struct text **grown = parse_alloc(p, cap * sizeof *grown);
                 if (!grown) return NULL;
                 if (args->keyword.n) memcpy(grown, args->name, args->keyword.n * sizeof *grown);
                 args->name = grown;
@@ -260,9 +261,11 @@ static const struct text *parse_dotted(struct parser *p) {
     struct str name = p->now.text;
     if (!parse_expect(p, TOKEN_NAME, "a name")) return NULL;
     while (parse_at(p, TOKEN_DOT)) {
+        struct token last;
         if (!parse_next(p)) return NULL;
-        name.n = (size_t)(p->now.text.p + p->now.text.n - name.p);
+        last = p->now;
         if (!parse_expect(p, TOKEN_NAME, "a name")) return NULL;
+        name.n = (size_t)(last.text.p + last.text.n - name.p);
     }
     return parse_text(p, name);
 }
@@ -337,7 +340,8 @@ static struct node *parse_subscript(struct parser *p) {
     uint32_t line = p->now.line;
     bool slice = false;
     for (int i = 0; i < 3; i++) {
-        if (!parse_at(p, TOKEN_COLON) && !parse_at(p, TOKEN_RBRACKET) && !parse_at(p, TOKEN_COMMA)) {
+        if (!parse_at(p, TOKEN_COLON) && !parse_at(p, TOKEN_RBRACKET) &&
+            !parse_at(p, TOKEN_COMMA)) {
             part[i] = parse_expression(p);
             if (!part[i]) return NULL;
         } else if (i == 0 && !parse_at(p, TOKEN_COLON)) {

@@ -161,6 +161,7 @@ bool jinja_item(struct run *r, struct value of, struct value key, struct value *
 bool jinja_slice(struct run *r, struct value of, const struct value part[3], struct value *out);
 bool jinja_undefined(struct run *r, uint8_t of, const struct text *name, struct value *out);
 bool jinja_undefined_hint(struct run *r, const char *hint, struct value *out);
+bool jinja_fail_large(struct run *r); /* an integer beyond 64 bits */
 /* Fails with the reason why v is undefined. */
 bool jinja_fail_undefined(struct run *r, struct value v);
 

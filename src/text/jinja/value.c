@@ -144,7 +144,8 @@ bool jinja_hash(struct run *r, struct value v, uint64_t *out) {
     case VALUE_BOOL: case VALUE_INT: *out = mix(1, (uint64_t)value_as_int(v)); return true;
     case VALUE_FLOAT: {
         uint64_t bits;
-        if (v.f == floor(v.f) && fabs(v.f) < 0x1p63) return *out = mix(1, (uint64_t)(int64_t)v.f), true;
+        bool whole = v.f == floor(v.f) && fabs(v.f) < 0x1p63;
+        if (whole) return *out = mix(1, (uint64_t)(int64_t)v.f), true;
         memcpy(&bits, &v.f, sizeof bits);
         *out = mix(2, bits);
         return true;
