@@ -14,7 +14,8 @@ struct chat;
 
 /* Parses the model's template and finds out what it understands (content as text or as parts, tool
  * arguments as objects or as text; see chat.c); OB_ERR_NOT_FOUND (naming the model) if it has none
- * and `override` (Jinja source, may be NULL) is absent. Keeps a pointer to tok. Thread safe after open. */
+ * and `override` (Jinja source, may be NULL) is absent. Keeps a pointer to tok. Thread safe after
+ * open. */
 ob_status chat_open(const struct tok *tok, const char *override, struct chat **out,
                     ob_error *error);
 void chat_close(struct chat **chat);

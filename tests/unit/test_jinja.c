@@ -369,6 +369,10 @@ static void hostile_templates_end(void **state) {
         "{% for x in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}",
         "{% macro f() %}{% call f() %}{{ caller() }}{% endcall %}{% endmacro %}{{ f() }}",
         "{% for i in range(99999) %}{{ ('y' * 60000) | upper }}{% endfor %}",
+        "{% set s = 'x' * 30000000 %}{% for i in range(99999) %}{{ s.strip() is string }}"
+        "{% endfor %}",
+        "{% set s = 'x' * 30000000 %}{% for i in range(99999) %}{{ s != 'a' }}{% endfor %}",
+        "{{ ('x' * 9999999).strip('y' * 999999 ~ 'x') }}",
         "{{ '%99999999d' % 1 }}", "{{ '{:99999999}'.format(1) }}", "{{ 'a'.center(9999999999) }}",
         "{{ range(99999) | batch(1, 1) | map('batch', 99999, 1) | map('list') | list }}",
         "{{ ('a' * 99999).replace('', 'x' * 99999) }}", "{{ [1] | slice(9999999999) | list }}",

@@ -101,7 +101,7 @@ static bool bind_params(struct run *r, const struct macro_def *def, const struct
 /* caller, varargs and kwargs, if the macro reads them; otherwise nothing may be left over. */
 static bool bind_rest(struct run *r, const struct macro_def *def, const struct call *call,
                       bool *taken) {
-    static const struct text caller_name = {"caller", NULL, 6, true};
+    static const struct text caller_name = TEXT_LITERAL("caller");
     const struct str name = def->name ? text_str(def->name) : STR_LIT("caller");
     struct value v;
     struct list *rest;
@@ -134,6 +134,7 @@ static bool bind_rest(struct run *r, const struct macro_def *def, const struct c
 static bool call_macro(struct run *r, const struct macro *macro, const struct call *call,
                        struct value *out) {
     struct scope *saved = r->scope;
+    if (!jinja_steps(r, macro->def->n * call->keywords / 8)) return false;
     bool *taken = jinja_alloc(r, call->keywords + 1, sizeof *taken);
     r->scope = macro->scope;
     bool ok = taken && jinja_scope_push(r) && bind_params(r, macro->def, call, taken) &&

@@ -4,7 +4,7 @@
 #include "text/jinja/run.h"
 
 static bool eval_name(struct run *r, const struct node *node, struct value *out) {
-    *out = jinja_lookup(r, node->symbol);
+    if (!jinja_lookup(r, node->symbol, out)) return false;
     return out->kind != VALUE_MISSING ||
            jinja_undefined(r, VALUE_MISSING, r->jinja->symbol[node->symbol], out);
 }
@@ -116,7 +116,7 @@ static bool eval_args(struct run *r, const struct node_args *args, struct value 
                       struct call *call) {
     struct list *positional, *more = NULL;
     struct value v, extra = value_of(VALUE_MISSING);
-    static const struct text caller_name = {"caller", NULL, 6, true};
+    static const struct text caller_name = TEXT_LITERAL("caller");
     if (!eval_items(r, &args->positional, &positional)) return false;
     if (args->star) {
         if (!jinja_eval(r, args->star, &v) || !jinja_elements(r, v, &more)) return false;

@@ -21,7 +21,8 @@ struct loop {
 bool jinja_assign(struct run *r, const struct node *target, struct value v) {
     if (target->kind == NODE_NAME) return jinja_bind(r, target->symbol, v);
     if (target->kind == NODE_MEMBER) {
-        struct value space = jinja_lookup(r, target->ref.symbol);
+        struct value space;
+        if (!jinja_lookup(r, target->ref.symbol, &space)) return false;
         if (space.kind != VALUE_NAMESPACE)
             return jinja_fail(r, "cannot assign attribute on non-namespace object");
         if (target->ref.name->n && target->ref.name->p[0] == '_')

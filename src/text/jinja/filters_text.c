@@ -168,7 +168,7 @@ bool filter_truncate(struct run *r, const struct call *call, struct value *out) 
     const struct text *t = call->self.text;
     int64_t n;
     if (!jinja_length(r, call->self, &n)) return false;
-    struct text dots = text_literal("...", !value_is_data(call->self));
+    struct text dots = text_of("...", 3, !value_is_data(call->self));
     const struct text *end = call->arg[2].kind == VALUE_STRING ? call->arg[2].text : &dots;
     int64_t length = value_is_int(call->arg[0]) ? value_as_int(call->arg[0]) : 255;
     int64_t leeway = value_is_int(call->arg[3]) ? value_as_int(call->arg[3]) : 5;

@@ -83,7 +83,7 @@ static bool put_int(struct run *r, int64_t v, bool data, const struct layout *f)
     size_t head = n;
     n += digits_of(v < 0 ? 0 - (uint64_t)v : (uint64_t)v, base, type == 'X', least, f->group,
                    out + n, size - n);
-    struct text body = {out, NULL, n, !data};
+    struct text body = text_of(out, n, !data);
     return put_padded(r, &body, head, f->align ? f->align : '>', f);
 }
 
@@ -123,7 +123,7 @@ static bool put_float(struct run *r, double v, bool data, const struct layout *f
     size_t head = n && (out[0] == '-' || out[0] == '+' || out[0] == ' ');
     if (f->group) n = group_digits(out, n, head, f->group);
     if (percent) out[n++] = '%';
-    struct text body = {out, NULL, n, !data};
+    struct text body = text_of(out, n, !data);
     return put_padded(r, &body, head, f->align ? f->align : '>', f);
 }
 
@@ -173,7 +173,7 @@ static bool put_char(struct run *r, struct value v, const struct layout *f) {
         int64_t code = value_as_int(v);
         if (code < 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
             return jinja_fail(r, "%%c arg not in range(0x110000)");
-        one = (struct text){bytes, NULL, utf8_encode((uint32_t)code, bytes), !v.data};
+        one = text_of(bytes, utf8_encode((uint32_t)code, bytes), !v.data);
     }
     return put_padded(r, &one, 0, f->align ? f->align : '>', f);
 }
@@ -255,7 +255,7 @@ static bool percent_directive(struct run *r, struct percent *p, bool trusted) {
 /* What a format that is not wholly trusted made is data. */
 static bool finish(struct run *r, bool trusted, struct value *out) {
     if (!jinja_captured(r, out)) return false;
-    struct text data = {out->text->p, NULL, out->text->n, false};
+    struct text data = text_of(out->text->p, out->text->n, false);
     return trusted || jinja_text_copy(r, data, out);
 }
 

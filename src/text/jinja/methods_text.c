@@ -55,8 +55,10 @@ static bool find_before(struct run *r, const struct text *t, const struct text *
 
 /* ---- strip ---- */
 
-static bool in_set(const struct text *set, uint32_t code) {
+/* Whether strip removes the character; *ok turns false at the limit. */
+static bool in_set(struct run *r, const struct text *set, uint32_t code, bool *ok) {
     if (!set) return char_space(code);
+    *ok = *ok && jinja_steps_bytes(r, set->n);
     for (size_t i = 0; i < set->n;) {
         uint32_t c;
         i += utf8_decode(set->p + i, set->n - i, &c);
@@ -70,21 +72,22 @@ static bool strip(struct run *r, const struct call *call, bool left, bool right,
     const struct text *t = call->self.text, *set = NULL;
     size_t from = 0, to = t->n;
     uint32_t c;
+    bool ok = true;
     if (call->arg[0].kind != VALUE_MISSING && call->arg[0].kind != VALUE_NONE &&
         !text_arg(r, call, 0, &set))
         return false;
-    while (left && from < to) {
+    while (left && ok && from < to) {
         size_t n = utf8_decode(t->p + from, to - from, &c);
-        if (!in_set(set, c)) break;
+        if (!in_set(r, set, c, &ok)) break;
         from += n;
     }
-    while (right && from < to) {
+    while (right && ok && from < to) {
         const char *p = char_back(t->p + from, t->p + to);
         utf8_decode(p, (size_t)(t->p + to - p), &c);
-        if (!in_set(set, c)) break;
+        if (!in_set(r, set, c, &ok)) break;
         to = (size_t)(p - t->p);
     }
-    if (!jinja_steps_bytes(r, (t->n - (to - from)) * (set ? set->n + 1 : 1))) return false;
+    if (!ok || !jinja_steps_bytes(r, t->n - (to - from))) return false;
     return jinja_text_copy(r, text_slice(t, from, to - from), out);
 }
 
@@ -390,7 +393,7 @@ static bool put_fill(struct run *r, const struct text *fill, int64_t n, bool tru
 enum align { ALIGN_LEFT, ALIGN_CENTER, ALIGN_RIGHT };
 
 static bool pad(struct run *r, const struct call *call, enum align align, struct value *out) {
-    static const struct text space = {" ", NULL, 1, true};
+    static const struct text space = TEXT_LITERAL(" ");
     const struct text *t = call->self.text, *fill = &space;
     int64_t width;
     if (!int_arg(r, call, 0, 0, &width)) return false;
@@ -416,7 +419,7 @@ bool method_rjust(struct run *r, const struct call *call, struct value *out) {
 }
 
 bool method_zfill(struct run *r, const struct call *call, struct value *out) {
-    static const struct text zero = {"0", NULL, 1, true};
+    static const struct text zero = TEXT_LITERAL("0");
     const struct text *t = call->self.text;
     int64_t width;
     if (!int_arg(r, call, 0, 0, &width)) return false;
@@ -428,7 +431,7 @@ bool method_zfill(struct run *r, const struct call *call, struct value *out) {
 }
 
 bool method_expandtabs(struct run *r, const struct call *call, struct value *out) {
-    static const struct text space = {" ", NULL, 1, true};
+    static const struct text space = TEXT_LITERAL(" ");
     const struct text *t = call->self.text;
     int64_t size, column = 0;
     if (!int_arg(r, call, 0, 8, &size) || !jinja_capture(r)) return false;

@@ -132,9 +132,14 @@ static bool repeat(struct run *r, struct value v, int64_t times, bool data, stru
         char *p;
         uint8_t *trust;
         if (!jinja_text_new(r, total, &t, &p, &trust)) return false;
-        for (size_t i = 0; i < total; i++) {
-            p[i] = v.text->p[i % n];
-            trust[i] = text_trusted_at(v.text, i % n) && !data;
+        for (size_t i = 0; i < n && total; i++) {
+            p[i] = v.text->p[i];
+            trust[i] = text_trusted_at(v.text, i) && !data;
+        }
+        for (size_t done = n, more; done < total; done += more) { /* doubles what is there */
+            more = done < total - done ? done : total - done;
+            memcpy(p + done, p, more);
+            memcpy(trust + done, trust, more);
         }
         *out = value_text(t);
         return true;

@@ -101,7 +101,7 @@ bool parse_push(struct parser *p, struct node_list *list, struct node *node) {
 
 const struct text *parse_text(struct parser *p, struct str text) {
     struct text *out = parse_alloc(p, sizeof *out);
-    if (out) *out = (struct text){text.p, NULL, text.n, true};
+    if (out) *out = text_of(text.p, text.n, true);
     return out;
 }
 

@@ -90,11 +90,14 @@ bool jinja_bind(struct run *r, uint32_t symbol, struct value v) {
     return true;
 }
 
-struct value jinja_lookup(const struct run *r, uint32_t symbol) {
-    for (const struct scope *s = r->scope; s; s = s->parent)
+bool jinja_lookup(struct run *r, uint32_t symbol, struct value *out) {
+    for (const struct scope *s = r->scope; s; s = s->parent) {
+        if (!jinja_steps(r, s->n / 16)) return false;
         for (size_t i = 0; i < s->n; i++)
-            if (s->binding[i].symbol == symbol) return s->binding[i].value;
-    return r->global[symbol];
+            if (s->binding[i].symbol == symbol) return *out = s->binding[i].value, true;
+    }
+    *out = r->global[symbol];
+    return true;
 }
 
 /* ---- the whole render ---- */

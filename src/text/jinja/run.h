@@ -183,7 +183,7 @@ enum flow jinja_exec(struct run *r, const struct node *node);
 
 struct scope *jinja_scope_push(struct run *r); /* NULL: failed. r->scope = scope->parent to leave */
 bool jinja_bind(struct run *r, uint32_t symbol, struct value v); /* in the innermost scope */
-struct value jinja_lookup(const struct run *r, uint32_t symbol);
+bool jinja_lookup(struct run *r, uint32_t symbol, struct value *out);
 bool jinja_assign(struct run *r, const struct node *target, struct value v);
 
 #endif

@@ -31,12 +31,14 @@ bool jinja_text_new(struct run *r, size_t n, struct text **out, char **p, uint8_
     *p = r->store.p + r->store.used;
     *trust = r->store.trust + r->store.used;
     r->store.used += n;
-    *t = (struct text){*p, *trust, n, false};
+    *t = (struct text){.p = *p, .trust = *trust, .n = n};
     *out = t;
     return true;
 }
 
+/* The bytes count as work: whether they are trusted may have to be found out again. */
 bool jinja_text_copy(struct run *r, struct text slice, struct value *out) {
+    if (slice.trust && !slice.whole && !jinja_steps_bytes(r, slice.n)) return false;
     struct text *t = jinja_alloc(r, 1, sizeof *t);
     if (!t) return false;
     *t = slice;
@@ -45,7 +47,7 @@ bool jinja_text_copy(struct run *r, struct text slice, struct value *out) {
 }
 
 bool jinja_text_literal(struct run *r, const char *s, bool trusted, struct value *out) {
-    return jinja_text_copy(r, text_literal(s, trusted), out);
+    return jinja_text_copy(r, text_of(s, strlen(s), trusted), out);
 }
 
 static void copy_trust(uint8_t *to, const struct text *t) {
@@ -62,7 +64,8 @@ bool jinja_concat(struct run *r, const struct text *a, const struct text *b, str
     if (!jinja_steps_bytes(r, at_end ? b->n : n)) return false;
     char *p = r->store.p + r->store.used;
     uint8_t *trust = r->store.trust + r->store.used;
-    struct text t = {at_end ? a->p : p, at_end ? a->trust : trust, n, false};
+    struct text t = {at_end ? a->p : p, at_end ? a->trust : trust, n, false,
+                     text_all_trusted(a) && text_all_trusted(b) ? 1 : 2};
     if (!at_end) {
         memcpy(p, a->p, a->n);
         copy_trust(trust, a);
@@ -128,17 +131,19 @@ bool jinja_capture(struct run *r) {
     return true;
 }
 
+/* Small buffers are kept for the next capture; large ones would escape the accounting. */
 void jinja_drop(struct run *r) {
+    enum { KEPT = 1 << 12 };
     struct sink *s = &r->sink[--r->sinks];
     r->memory += s->text.n * 2;
-    buf_clear(&s->text);
-    buf_clear(&s->trust);
+    void (*end)(struct buf *) = s->text.cap > KEPT ? buf_free : buf_clear;
+    end(&s->text);
+    end(&s->trust);
 }
 
 bool jinja_captured(struct run *r, struct value *out) {
-    struct text held = {r->sink[r->sinks - 1].text.p,
-                        (const uint8_t *)r->sink[r->sinks - 1].trust.p,
-                        r->sink[r->sinks - 1].text.n, false};
+    const struct sink *s = &r->sink[r->sinks - 1];
+    struct text held = {.p = s->text.p, .trust = (const uint8_t *)s->trust.p, .n = s->text.n};
     struct text *t;
     char *p;
     uint8_t *trust;

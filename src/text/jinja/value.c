@@ -411,10 +411,10 @@ static bool from_object(struct run *r, const json_t *json, bool trusted, struct 
     if (!jinja_dict_new(r, json_object_size(json), &dict)) return false;
     json_object_keylen_foreach((json_t *)(uintptr_t)json, key, n, member) {
         struct value k, v;
-        if (!jinja_text_copy(r, (struct text){key, NULL, n, trusted}, &k)) return false;
+        if (!jinja_text_copy(r, text_of(key, n, trusted), &k)) return false;
         if (!jinja_from_json(r, member, trusted, &v)) return false;
         if (is_role(r, key, v) &&
-            !jinja_text_copy(r, (struct text){v.text->p, NULL, v.text->n, true}, &v))
+            !jinja_text_copy(r, text_of(v.text->p, v.text->n, true), &v))
             return false;
         if (!jinja_dict_set(r, dict, k, v)) return false;
     }
@@ -439,8 +439,8 @@ bool jinja_from_json(struct run *r, const json_t *json, bool trusted, struct val
     case JSON_OBJECT: ok = from_object(r, json, trusted, out); break;
     case JSON_ARRAY: ok = from_array(r, json, trusted, out); break;
     case JSON_STRING:
-        ok = jinja_text_copy(r, (struct text){json_string_value(json), NULL,
-                                              json_string_length(json), trusted}, out);
+        ok = jinja_text_copy(
+            r, text_of(json_string_value(json), json_string_length(json), trusted), out);
         break;
     case JSON_INTEGER: *out = value_int(json_integer_value(json), !trusted); break;
     case JSON_REAL: *out = value_float(json_real_value(json), !trusted); break;

@@ -46,6 +46,7 @@ struct text {
     const uint8_t *trust; /* one byte a byte, 1 = trusted; NULL: all as `all` says */
     size_t n;
     bool all;
+    uint8_t whole; /* with a trust array, found when first asked: 1 all trusted, 2 not */
 };
 
 struct value {
@@ -150,6 +151,8 @@ static inline bool value_is_view(struct value v) {
     return v.kind == VALUE_KEYS || v.kind == VALUE_VALUES || v.kind == VALUE_ITEMS;
 }
 
+#define TEXT_LITERAL(s) {(s), NULL, sizeof(s) - 1, true, 0}
+
 static inline struct str text_str(const struct text *t) { return (struct str){t->p, t->n}; }
 static inline bool text_is(const struct text *t, const char *s) {
     return str_is(text_str(t), s);
@@ -157,16 +160,21 @@ static inline bool text_is(const struct text *t, const char *s) {
 static inline bool text_trusted_at(const struct text *t, size_t i) {
     return t->trust ? t->trust[i] != 0 : t->all;
 }
-/* What was computed and came out empty may have been data. */
+/* What was computed and came out empty may have been data. Only a render's own texts have a trust
+ * array, so what is noted in them is not shared between threads. */
 static inline bool text_all_trusted(const struct text *t) {
-    return t->trust ? t->n && !memchr(t->trust, 0, t->n) : t->all;
+    if (!t->trust) return t->all;
+    if (!t->whole)
+        ((struct text *)(uintptr_t)t)->whole = t->n && !memchr(t->trust, 0, t->n) ? 1 : 2;
+    return t->whole == 1;
 }
+/* A part of `t` with its provenance. */
 static inline struct text text_slice(const struct text *t, size_t from, size_t n) {
-    return (struct text){t->p + from, t->trust ? t->trust + from : NULL, n, t->all};
+    return (struct text){t->p + from, t->trust ? t->trust + from : NULL, n, t->all, 0};
 }
-/* A part of `t` with the same provenance; for string literals in C use text_literal. */
-static inline struct text text_literal(const char *s, bool trusted) {
-    return (struct text){s, NULL, strlen(s), trusted};
+/* n bytes of one provenance. */
+static inline struct text text_of(const char *p, size_t n, bool trusted) {
+    return (struct text){p, NULL, n, trusted, 0};
 }
 /* Whether what is computed from v counts as data. */
 static inline bool value_is_data(struct value v) {
