@@ -34,14 +34,17 @@ LISTS = {
     'src/quant/quants.def': List('QUANT', 'src/quant/{}.c', 'quant', 'src/quant'),
     'src/sample/samplers.def': List('SAMPLER', 'src/sample/{}.c', 'sampler', 'src/sample'),
     'src/server/routes.def': List('ROUTE', 'src/server/routes/{}.c', 'route', 'src/server'),
+    'src/text/ends.def': List('END', '', '', ''),
     'src/text/jinja/filters.def': List('FILTER', '', '', ''),
     'src/text/jinja/globals.def': List('GLOBAL', '', '', ''),
     'src/text/jinja/methods.def': List('METHOD', '', '', ''),
     'src/text/jinja/tests.def': List('TEST', '', '', ''),
-    'src/text/pretok.def': List('PRETOK', '', 'pretok', 'src/text'),
-    'src/text/tokenizers.def': List('TOKENIZER', 'src/text/tok_{}.c', 'tokenizer', 'src/text'),
+    'src/text/pretok.def': List('PRETOK', 'src/text/pretok_{}.c', 'pretok', 'src/text'),
+    'src/text/tokenizers.def': List('TOKENIZER', 'src/text/tok_{}.c', 'tok_model', 'src/text'),
+    'tests/check/checks.def': List('CHECK', 'tests/check/check_{}.c', '', ''),
 }
 
+MADE_BY = r'\b([Gg]enerated|[Mm]ade) by tools/\w+'  # on top of a generated file
 MAX_COLUMNS = 100
 MAX_LINES = 1000
 MAX_README = 40
@@ -70,12 +73,14 @@ def line_of(text, at):
 
 def check_list(root, path, rule):
     text = (root / path).read_text()
-    rows = re.findall(rf'^{rule.macro}\(\s*(\w+)', code_only(text), flags=re.M)
+    code = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
+    rows = re.findall(rf'^{rule.macro}\(\s*("[^"]*"|\w+)', code, flags=re.M)
     if not rows:
         yield f'{path}: no {rule.macro}() rows'
-    for name in sorted({r for r in rows if rows.count(r) > 1}):
-        yield f'{path}: {name} is listed twice'
-    if 'alphabetical' in text and rows != sorted(rows):
+    lines = [l for l in code.splitlines() if l.startswith(rule.macro)]
+    for line in sorted({l for l in lines if lines.count(l) > 1}):
+        yield f'{path}: listed twice: {line}'
+    if re.search('alphabetical', text, flags=re.I) and rows != sorted(rows):
         first = next(a for a, b in zip(rows, sorted(rows)) if a != b)
         yield f'{path}: not alphabetical at {first}'
     if rule.file:
@@ -124,7 +129,7 @@ def check_source(path, text):
     lines = text.splitlines()
     if not any('SPDX-License-Identifier: Apache-2.0' in l for l in lines[:3]):
         yield f'{path}:1: no SPDX-License-Identifier line'
-    generated = any('enerated by tools/' in l for l in lines[:12])
+    generated = any(re.search(MADE_BY, l) for l in lines[:12])
     if len(lines) > MAX_LINES and not generated:
         yield f'{path}: {len(lines)} lines, at most {MAX_LINES}'
     for n, line in enumerate(lines, 1):

@@ -17,12 +17,12 @@ from breakages import BREAKAGES
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / 'build-mutate' / 'tree'
 BUILD = ROOT / 'build-mutate' / 'build'
-PARTS = ['meson.build', 'meson_options.txt', 'include', 'src', 'tests', 'tools']
+PARTS = ['meson.build', 'meson_options.txt', 'include', 'src', 'tests', 'bench']
 TIMEOUT = 600  # seconds; a test that hangs has noticed
 
 
 def copy_tree():
-    """Makes COPY equal to the tree; files that are the same keep their time, so ninja skips them."""
+    """Makes COPY equal to the tree; equal files keep their time, so that ninja skips them."""
     wanted = set()
     for part in PARTS:
         top = ROOT / part
@@ -99,8 +99,8 @@ def main():
         start = time.monotonic()
         caught, text = attempt(b)
         failed += not caught
-        print(f'{b.name:50} {"ok" if caught else "FAILED":6} {time.monotonic() - start:4.0f} s  {text}',
-              flush=True)
+        verdict = 'ok' if caught else 'FAILED'
+        print(f'{b.name:50} {verdict:6} {time.monotonic() - start:4.0f} s  {text}', flush=True)
     print(f'{len(wanted) - failed} passed, {failed} failed')
     return 1 if failed or not wanted else 0
 
