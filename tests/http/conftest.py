@@ -26,3 +26,24 @@ def fake():
     server = Server(BUILD / 'tests/server/fake_server', 'fake').wait_ready()
     yield server
     assert server.stop() == 0, server.lines
+
+
+def start_real(*options):
+    server = Server(BUILD / 'src/cli/1bit', 'serve', '-m', 'qwen2.5-coder-0.5b', '-p', '0', *options)
+    return server.wait_ready()
+
+
+@pytest.fixture(scope='module')
+def real():
+    """The default model (scripts/fetch-model brings it)."""
+    server = start_real()
+    yield server
+    assert server.stop() == 0, server.lines
+
+
+@pytest.fixture
+def narrow():
+    """The same with room for one answer at a time."""
+    server = start_real('--parallel', '1', '--alias', 'narrow')
+    yield server
+    assert server.stop() == 0, server.lines

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuzz_http.c: any request through the checks, the routes and the fields to an answer, without
+ * sockets, threads or a model: http.h, what server.c offers and the engine are small stand-ins here.
+ * Input: a line "METHOD PATH HOST ORIGIN", then the body. There must be one answer, and good JSON. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "server/internal.h"
+#include "server/reply.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void check(bool good) {
+    if (!good) abort();
+}
+
+/* ---- HTTP ------------------------------------------------------------------------------------ */
+
+struct http_exchange {
+    struct http_request request;
+    int answers, holds;
+    unsigned status;
+    char *body; /* of a whole answer */
+    size_t n;
+    http_read *read;
+    void *user;
+    void (*hangup)(void *);
+    void (*end)(void *);
+};
+
+const struct http_request *http_request(const struct http_exchange *x) { return &x->request; }
+void http_drop_body(struct http_exchange *x) { x->request.body = (struct str){0}; }
+void http_hold(struct http_exchange *x) { x->holds++; }
+void http_release(struct http_exchange *x) { x->holds--; }
+void http_wake(struct http_exchange *x) { (void)x; }
+void http_cut(struct http_exchange *x) { (void)x; }
+
+void http_attach(struct http_exchange *x, void *user, void (*hangup)(void *user),
+                 void (*end)(void *user)) {
+    x->user = user;
+    x->hangup = hangup;
+    x->end = end;
+}
+
+void http_reply(struct http_exchange *x, unsigned status, const char *type, char *body, size_t n) {
+    check(strcmp(type, "application/json") == 0);
+    x->answers++;
+    x->status = status;
+    x->body = body;
+    x->n = n;
+}
+
+void http_stream(struct http_exchange *x, const char *type, http_read *read) {
+    check(strcmp(type, "text/event-stream") == 0);
+    x->answers++;
+    x->status = REPLY_OK;
+    x->read = read;
+}
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static struct job *pushed;
+static char engine; /* something to point to */
+
+const char *server_model(const struct server *server) { return server ? "" : "model"; }
+int64_t server_created(const struct server *server) { return server != NULL; }
+const ob_engine *server_loaded(struct server *server) { return server ? NULL : (void *)&engine; }
+ob_engine *server_enter(struct server *server, struct generation *g) {
+    return server || !g ? NULL : (void *)&engine;
+}
+void server_leave(struct server *server, struct generation *g) { check(!server && g); }
+void server_push(struct server *server, struct job *job) {
+    check(!server && !pushed);
+    pushed = job;
+}
+
+/* ---- the engine: a token is a byte, the answer is the prompt --------------------------------- */
+
+void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
+    check((const void *)e == &engine);
+    *info = (ob_engine_info){.family = "none", .device = "none", .context = 256, .vocab = 256};
+}
+
+void ob_tokens_free(ob_tokens *tokens) {
+    free(tokens->id);
+    *tokens = (ob_tokens){0};
+}
+
+ob_status ob_tokenize(const ob_engine *e, const char *text, size_t n, bool add_special,
+                      bool parse_special, ob_tokens *out, ob_error *error) {
+    (void)e, (void)add_special, (void)parse_special, (void)error;
+    out->id = malloc((n + 1) * sizeof *out->id);
+    check(out->id != NULL);
+    for (size_t i = 0; i < n; i++) out->id[out->n++] = (unsigned char)text[i];
+    return OB_OK;
+}
+
+ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n, ob_tokens *out,
+                         char **text, size_t *text_n, ob_error *error) {
+    *text = strndup(request_json, n);
+    *text_n = n;
+    return ob_tokenize(e, request_json, n < 200 ? n : 200, true, false, out, error);
+}
+
+ob_sampling ob_sampling_default(void) { return (ob_sampling){.top_p = 1}; }
+
+ob_status ob_submit(ob_engine *e, const ob_request_options *o, ob_request **out, ob_error *error) {
+    ob_event event = {.text_n = 1, .timings = {.prompt_n = (uint32_t)o->prompt_n}};
+    check((void *)e == &engine && o->prompt_n && o->prompt_n < 256 && o->stop_n <= 16);
+    for (size_t i = 0; i < o->stop_n; i++)
+        if (!*o->stop[i]) return error_set(error, OB_ERR_ARGUMENT, "an empty stop string");
+    *out = (void *)e;
+    for (size_t i = 0; i < o->prompt_n && (o->max_tokens == 0 || i < o->max_tokens); i++) {
+        char c = (char)o->prompt[i];
+        event.text = &c;
+        event.timings.predicted_n++;
+        o->on_event(o->user, &event);
+    }
+    event.text_n = 0;
+    event.finish = o->max_tokens ? OB_FINISH_LENGTH : OB_FINISH_STOP;
+    o->on_event(o->user, &event);
+    return OB_OK;
+}
+
+void ob_cancel(ob_request *request) { check(request != NULL); }
+void ob_release(ob_request **request) { *request = NULL; }
+
+/* ---- a request ------------------------------------------------------------------------------- */
+
+static void check_json(const char *text, size_t n, bool good) {
+    json_t *json = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    check(json_is_object(json));
+    check(good == !json_is_string(json_object_get(json_object_get(json, "error"), "message")));
+    json_decref(json);
+}
+
+/* Every event is JSON, and the last says that it is the last. */
+static void check_events(const struct buf *out) {
+    static const char done[] = "data: [DONE]\n\n";
+    size_t at = 0;
+    check(out->n > sizeof done && strcmp(out->p + out->n - (sizeof done - 1), done) == 0);
+    while (at < out->n - (sizeof done - 1)) {
+        const char *end = strstr(out->p + at, "\n\n");
+        check(end && strncmp(out->p + at, "data: ", 6) == 0);
+        check_json(out->p + at + 6, (size_t)(end - out->p) - at - 6, true);
+        at = (size_t)(end - out->p) + 2;
+    }
+}
+
+static void answer(struct http_exchange *x, const struct route *route) {
+    struct buf out = BUF_INIT;
+    route->handle(NULL, x);
+    if (pushed) {
+        struct job *job = pushed;
+        pushed = NULL;
+        job->run(job);
+    }
+    check(x->answers == 1 && x->holds == 0);
+    if (x->read) {
+        check(x->read(x->user, &out) == HTTP_END);
+        check_events(&out);
+    } else {
+        check(x->status == REPLY_OK || x->status == REPLY_BAD_REQUEST);
+        check_json(x->body, x->n, x->status == REPLY_OK);
+    }
+    if (x->end) {
+        x->hangup(x->user);
+        x->end(x->user);
+    }
+    free(x->body);
+    buf_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    const char *text = (const char *)bytes, *newline = memchr(text, '\n', size);
+    if (!newline) return 0;
+    char *head = strndup(text, (size_t)(newline - text)), *rest = head;
+    size_t body = (size_t)(newline - text) + 1;
+    const char *method = strsep(&rest, " "), *path = strsep(&rest, " ");
+    struct http_exchange x = {
+        .request = {.method = method, .path = path ? path : "/", .host = strsep(&rest, " "),
+                    .origin = strsep(&rest, " "), .body = {text + body, size - body}}};
+    const char *allowed;
+    const struct route *route = route_find(x.request.method, x.request.path, &allowed);
+    bool trusted = route_trusts_origin(&x.request);
+    if (trusted && x.request.host) check(!route_refuses(&x.request, false));
+    if (route && !route_refuses(&x.request, true)) answer(&x, route);
+    free(head);
+    return 0;
+}
