@@ -16,7 +16,7 @@ void clean_text(struct buf *out, struct str text) {
         }
         i += n;
     }
-    buf_add(out, text.p + good, text.n - good);
+    if (good < text.n) buf_add(out, text.p + good, text.n - good);
 }
 
 json_t *clean_json(struct str text) {

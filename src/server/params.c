@@ -139,33 +139,34 @@ static ob_status read_flags(const json_t *request, struct params *out, ob_error 
     return s;
 }
 
-/* One of the words, which are separated by "|"; NULL: the first. */
-static ob_status read_word(const json_t *request, const char *field, const char *words,
+/* One of the words, which end at NULL; the first if absent. */
+static ob_status read_word(const json_t *request, const char *field, const char *const *words,
                            const char *what, const char **out, ob_error *error) {
     const json_t *value = get(request, field);
     const char *word = json_string_value(value);
-    *out = words;
+    *out = words[0];
     if (!value) return OB_OK;
-    for (const char *p = words; word && p; p = strchr(p, '|'), p += p != NULL) {
-        size_t n = strcspn(p, "|");
-        *out = p;
-        if (strlen(word) == n && memcmp(word, p, n) == 0) return OB_OK;
+    for (; word && *words; words++) {
+        *out = *words;
+        if (strcmp(word, *words) == 0) return OB_OK;
     }
     return params_refuse(error, field, value, what);
 }
 
 static ob_status read_words(const json_t *request, struct params *out, ob_error *error) {
+    static const char *const formats[] = {"auto", "deepseek", "none", NULL};
+    static const char *const choices[] = {"auto", "none", NULL};
     const char *format, *choice;
     const json_t *model = get(request, "model");
     if (model && !json_is_string(model)) return params_refuse(error, "model", model, "a string");
-    ob_status s = read_word(request, "reasoning_format", "auto|deepseek|none",
+    ob_status s = read_word(request, "reasoning_format", formats,
                             "\"auto\", \"deepseek\" or \"none\"", &format, error);
     if (s == OB_OK)
-        s = read_word(request, "tool_choice", "auto|none",
+        s = read_word(request, "tool_choice", choices,
                       "\"auto\" or \"none\" (a tool cannot be forced)", &choice, error);
     if (s != OB_OK) return s;
-    out->split_thought = strncmp(format, "none", 4) != 0;
-    out->drop_tools = strncmp(choice, "none", 4) == 0;
+    out->split_thought = strcmp(format, "none") != 0;
+    out->drop_tools = strcmp(choice, "none") == 0;
     return OB_OK;
 }
 

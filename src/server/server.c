@@ -183,9 +183,8 @@ static void *load(void *arg) {
     os_lock(&server->lock);
     if (s == OB_OK) server->engine = engine;
     else server->load_error = error;
-    bool ready = s == OB_OK && !server->stopping;
+    if (s == OB_OK && !server->stopping) say_where(server, "ready"); /* http is there until then */
     os_unlock(&server->lock);
-    if (ready) say_where(server, "ready");
     if (s != OB_OK) os_stop();
     return NULL;
 }
