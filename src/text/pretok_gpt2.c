@@ -15,7 +15,7 @@ static size_t next(const char *p, size_t n) {
     return scan_spaces(p, n);
 }
 
-static const char *const names[] = {"gpt-2", "gpt2", "default", NULL};
+static const char *const names[] = {"gpt-2", "gpt2", "default", "mpt", NULL};
 
 const struct pretok pretok_gpt2 = {
     .name = "gpt2",

@@ -93,27 +93,31 @@ static bool encode_normalized(const struct tok *tok, struct tok_work *work, stru
     return encode_pieces(tok, work, text);
 }
 
-static bool encode_raw(const struct tok *tok, struct tok_work *work, struct str text,
-                       const uint8_t *trust, bool start) {
-    if (tok->steps == 0)
-        return cut(tok, work, &tok->normalized, text, trust, start, encode_normalized);
-    const uint8_t *step_trust = trust;
-    if (!step_trust) { /* the second buffer is free for the first step's input */
+/* Runs the normalizers; text and trust then point into work's buffers. */
+static bool normalize(const struct tok *tok, struct tok_work *work, struct str *text,
+                      const uint8_t **trust, bool start) {
+    if (!*trust && tok->steps) { /* the second buffer is free for the first step's input */
         buf_clear(&work->text[1].trust);
-        if (!buf_reserve(&work->text[1].trust, text.n)) return false;
-        memset(work->text[1].trust.p, work->trusted, text.n);
-        step_trust = (const uint8_t *)work->text[1].trust.p;
+        if (!buf_reserve(&work->text[1].trust, text->n)) return false;
+        memset(work->text[1].trust.p, work->trusted, text->n);
+        *trust = (const uint8_t *)work->text[1].trust.p;
     }
     for (size_t i = 0; i < tok->steps; i++) {
         struct normal_text *out = &work->text[i & 1];
         buf_clear(&out->text);
         buf_clear(&out->trust);
-        tok->step[i].apply(&tok->step[i], text, step_trust, start, out);
+        tok->step[i].apply(&tok->step[i], *text, *trust, start, out);
         if (out->text.failed || out->trust.failed) return false;
-        text = (struct str){out->text.p, out->text.n};
-        step_trust = (const uint8_t *)out->trust.p;
+        *text = (struct str){out->text.p, out->text.n};
+        *trust = (const uint8_t *)out->trust.p;
     }
-    return cut(tok, work, &tok->normalized, text, step_trust, start, encode_normalized);
+    return true;
+}
+
+static bool encode_raw(const struct tok *tok, struct tok_work *work, struct str text,
+                       const uint8_t *trust, bool start) {
+    return normalize(tok, work, &text, &trust, start) &&
+           cut(tok, work, &tok->normalized, text, trust, start, encode_normalized);
 }
 
 /* Appends work's ids to *ids, with BOS and EOS as asked. */
@@ -164,6 +168,17 @@ void tok_find_ends(struct tok *tok) {
         int32_t id = vocab_find(&tok->vocab, str_of(texts[i]));
         if (id >= 0 && tok->vocab.kind[id] == TOK_CONTROL) tok_mark_end(tok, id);
     }
+}
+
+bool tok_normalize(struct tok *tok, struct str text, struct str *out) {
+    struct tok_work work = {0};
+    const uint8_t *trust = NULL;
+    char *copy = NULL;
+    if (normalize(tok, &work, &text, &trust, true) &&
+        (copy = arena_copy(&tok->arena, text.p, text.n)) != NULL)
+        *out = (struct str){copy, text.n};
+    work_free(&work);
+    return copy != NULL;
 }
 
 ob_status tok_add_template(struct tok *tok, struct str name, struct str text, ob_error *error) {

@@ -117,7 +117,10 @@ static ob_status read_added(struct tok *tok, ob_error *error) {
         uint8_t kind = tok->vocab.kind[id];
         if (kind != TOK_CONTROL && kind != TOK_UNKNOWN && kind != TOK_ADDED) continue;
         struct added_token token = {.id = (int32_t)id, .control = kind != TOK_ADDED};
-        ob_status status = added_put(&tok->raw, tok->vocab.text[id], token, error);
+        struct str text = tok->vocab.text[id];
+        bool normalized = tok->added_normalized && kind == TOK_ADDED;
+        if (normalized && !tok_normalize(tok, text, &text)) return error_memory(error, "token", 0);
+        ob_status status = added_put(normalized ? &tok->normalized : &tok->raw, text, token, error);
         if (status != OB_OK) return status;
     }
     return OB_OK;

@@ -66,7 +66,9 @@ struct tok {
     bool fuse_unk;
     /* of spm, and of decoders like it */
     uint32_t *rank;   /* of each token: lower joins first */
+    bool joins[256];  /* bytes after which some token has a space */
     bool strip_space; /* decoding drops the first space of a text */
+    bool added_normalized; /* added tokens that are no control tokens belong to `normalized` */
 };
 
 /* What one tok_encode needs; freed at its end. */
@@ -99,6 +101,9 @@ ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct 
 void tok_mark_end(struct tok *tok, int32_t id);
 /* Marks the ends that are known by their text (ends.def). */
 void tok_find_ends(struct tok *tok);
+
+/* A text through all normalizers, in the tokenizer's memory; false when out of it. */
+bool tok_normalize(struct tok *tok, struct str text, struct str *out);
 
 /* Copies a template; name.n = 0: the default one. */
 ob_status tok_add_template(struct tok *tok, struct str name, struct str text, ob_error *error);

@@ -41,7 +41,7 @@ static bool put_unknown(const struct tok *tok, struct tok_work *work, struct str
     return true;
 }
 
-static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
+static bool encode_word(const struct tok *tok, struct tok_work *work, struct str piece) {
     struct merge *m = &work->merge;
     struct context context = {tok, piece.p};
     uint32_t code;
@@ -60,10 +60,44 @@ static bool encode(const struct tok *tok, struct tok_work *work, struct str piec
     return true;
 }
 
+static bool is_space(struct str text, size_t at) {
+    return text.n - at >= 3 && memcmp(text.p + at, SPACE, 3) == 0;
+}
+
+/* The first space that follows something else than a space and one of `joins`; the end of the text
+ * if there is none. No token lies across it, so what is before can be encoded on its own. */
+static size_t word_end(struct str text, const bool *joins) {
+    bool cut = false;
+    for (size_t at = 0; at < text.n; at++) {
+        if (is_space(text, at)) {
+            if (cut) return at;
+            at += 2;
+            cut = false;
+        } else {
+            cut = !joins[(uint8_t)text.p[at]];
+        }
+    }
+    return text.n;
+}
+
+static void find_joins(struct str token, bool *joins) {
+    for (size_t n; (n = word_end(token, joins)) < token.n;) joins[(uint8_t)token.p[n - 1]] = true;
+}
+
+static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
+    while (piece.n) {
+        size_t n = word_end(piece, tok->joins);
+        if (!encode_word(tok, work, (struct str){piece.p, n})) return false;
+        piece.p += n;
+        piece.n -= n;
+    }
+    return true;
+}
+
 static void decode(const struct tok *tok, struct str text, struct buf *out) {
     (void)tok;
     for (size_t at = 0; at < text.n;) {
-        if (text.n - at >= 3 && memcmp(text.p + at, SPACE, 3) == 0) {
+        if (is_space(text, at)) {
             buf_putc(out, ' ');
             at += 3;
         } else {
@@ -93,12 +127,17 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
         if (!gguf_f64(scores, id, &score) || !isfinite(score))
             return error_set(error, OB_ERR_FORMAT, "%s: element %u is no finite number", key, id);
         tok->rank[id] = rank_of((float)score);
+        find_joins(tok->vocab.text[id], tok->joins);
     }
     bool prefix = true;
     const struct gguf_value *value = gguf_find(gguf, "tokenizer.ggml.add_space_prefix");
     if (value && !gguf_bool(value, 0, &prefix))
         return error_set(error, OB_ERR_FORMAT, "tokenizer.ggml.add_space_prefix is no bool");
     tok->strip_space = prefix;
+    /* SentencePiece finds its user-defined pieces in normalized text: Gemma's runs of spaces are one
+     * token also where the text has U+2581. With a prefix, llama.cpp and the reference cut them out
+     * before and prefix what follows. */
+    tok->added_normalized = !prefix;
     struct str space = STR_LIT(SPACE);
     if (prefix) tok->step[tok->steps++] = (struct normal_step){normal_prepend, {0}, space};
     tok->step[tok->steps++] = (struct normal_step){normal_replace, STR_LIT(" "), space};

@@ -14,9 +14,10 @@ ob_status vocab_init(struct vocab *vocab, struct arena *arena, uint32_t n, ob_er
 }
 
 /* The slot that holds this text or the free one where it belongs. */
-static uint32_t slot_of(const struct vocab *vocab, struct str text) {
-    uint32_t i = (uint32_t)str_hash(text) & vocab->mask;
-    while (vocab->slot[i] >= 0 && !str_eq(vocab->text[vocab->slot[i]], text))
+static uint32_t slot_of(const struct vocab *vocab, struct str text, uint64_t hash) {
+    uint32_t i = (uint32_t)hash & vocab->mask, tag = (uint32_t)(hash >> 32);
+    const struct vocab_slot *slot = vocab->slot;
+    while (slot[i].id >= 0 && !(slot[i].tag == tag && str_eq(vocab->text[slot[i].id], text)))
         i = (i + 1) & vocab->mask;
     return i;
 }
@@ -31,13 +32,15 @@ ob_status vocab_index(struct vocab *vocab, struct arena *arena, ob_error *error)
     for (uint32_t id = 0; id < vocab->n; id++) {
         if (vocab->kind[id] == TOK_NONE) continue;
         if (vocab->text[id].n > vocab->longest) vocab->longest = vocab->text[id].n;
-        vocab->slot[slot_of(vocab, vocab->text[id])] = (int32_t)id;
+        uint64_t hash = str_hash(vocab->text[id]);
+        vocab->slot[slot_of(vocab, vocab->text[id], hash)] =
+            (struct vocab_slot){(uint32_t)(hash >> 32), (int32_t)id};
     }
     return OB_OK;
 }
 
 int32_t vocab_find(const struct vocab *vocab, struct str text) {
-    return vocab->slot[slot_of(vocab, text)];
+    return vocab->slot[slot_of(vocab, text, str_hash(text))].id;
 }
 
 int32_t vocab_find_data(const struct vocab *vocab, struct str text) {

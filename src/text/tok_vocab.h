@@ -21,13 +21,18 @@ enum tok_kind {
     TOK_KINDS
 };
 
+struct vocab_slot {
+    uint32_t tag; /* high half of the hash: other texts are passed by without reading them */
+    int32_t id;   /* -1 free */
+};
+
 struct vocab {
     uint32_t n;
     struct str *text; /* as the file spells it */
     uint8_t *kind;    /* enum tok_kind */
     bool *end;        /* ends a generation */
     size_t longest;   /* bytes of the longest text */
-    int32_t *slot;    /* hash table, open addressing, -1 free */
+    struct vocab_slot *slot; /* hash table, open addressing */
     uint32_t mask;
 };
 
