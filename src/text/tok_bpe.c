@@ -64,9 +64,25 @@ static int32_t whole(const struct tok *tok, struct tok_work *work, struct str pi
     return vocab_find_data(&tok->vocab, (struct str){work->piece.p, work->piece.n});
 }
 
+/* A byte that the vocabulary lacks: nothing, as the reference, but one that no UTF-8 has becomes
+ * U+FFFD, as where the reference gets its text. Every vocabulary we know has all bytes of UTF-8. */
+static bool push_lacking(const struct tok *tok, struct tok_work *work, uint8_t byte, size_t at) {
+    static const uint8_t replacement[3] = {0xef, 0xbf, 0xbd};
+    if (byte != 0xc0 && byte != 0xc1 && byte < 0xf5) return true;
+    for (int i = 0; i < 3; i++) {
+        int32_t id = tok->byte_id[replacement[i]];
+        if (id >= 0 && !merge_push(&work->merge, id, at, 1)) return false;
+    }
+    return true;
+}
+
 static bool push_bytes(const struct tok *tok, struct tok_work *work, struct str piece) {
-    for (size_t i = 0; i < piece.n; i++)
-        if (!merge_push(&work->merge, tok->byte_id[(uint8_t)piece.p[i]], i, 1)) return false;
+    for (size_t i = 0; i < piece.n; i++) {
+        uint8_t byte = (uint8_t)piece.p[i];
+        int32_t id = tok->byte_id[byte];
+        if (!(id < 0 ? push_lacking(tok, work, byte, i) : merge_push(&work->merge, id, i, 1)))
+            return false;
+    }
     return true;
 }
 
@@ -146,10 +162,6 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
     tok->add_bos = tok->pretok->bos;
     if (tok->pretok->nfc) tok->step[tok->steps++] = (struct normal_step){.apply = normal_nfc};
     tok_find_bytes(tok);
-    for (int b = 0; b < 256; b++)
-        if (tok->byte_id[b] < 0)
-            return error_set(error, OB_ERR_FORMAT, "no token for byte 0x%02x in the vocabulary", b);
-
     value = gguf_find(gguf, merges_key);
     if (!value || !gguf_str(value, 0, &text))
         return error_set(error, OB_ERR_FORMAT, "%s is missing or no array of strings", merges_key);
