@@ -7,15 +7,21 @@
 #include "base/error.h"
 #include "text/tok_impl.h"
 
-ob_status tok_open(const struct source *source, struct tok **out, ob_error *error) {
-    *out = NULL;
+struct tok *tok_new(void) {
     struct tok *tok = calloc(1, sizeof *tok);
-    if (!tok) return error_memory(error, "tokenizer", sizeof *tok);
+    if (!tok) return NULL;
     tok->bos = tok->eos = tok->unk = -1;
     memset(tok->byte_id, 0xff, sizeof tok->byte_id);
+    return tok;
+}
+
+ob_status tok_open(const struct source *source, struct tok **out, ob_error *error) {
+    *out = NULL;
+    struct tok *tok = tok_new();
+    if (!tok) return error_memory(error, "tokenizer", sizeof *tok);
     ob_status status = source_kind(source) == SOURCE_GGUF
                            ? tok_open_gguf(tok, source_gguf(source), error)
-                           : tok_open_hf(tok, source_path(source), error);
+                           : tok_open_hf(tok, source, error);
     if (status != OB_OK) {
         error_at(error, source_path(source), NULL, OB_NO_OFFSET);
         tok_close(&tok);
@@ -53,9 +59,32 @@ static void work_free(struct tok_work *work) {
     for (int i = 0; i < 2; i++) {
         buf_free(&work->text[i].text);
         buf_free(&work->text[i].trust);
+        buf_free(&work->piece_text[i].text);
+        buf_free(&work->piece_text[i].trust);
     }
     buf_free(&work->piece);
     free(work->id);
+}
+
+/* Runs steps over *text, from one buffer to the other; text and trust then point into them. */
+static bool run_steps(const struct tok_steps *steps, struct tok_work *work, struct normal_text *buf,
+                      struct str *text, const uint8_t **trust, bool start) {
+    if (!*trust && steps->n) { /* the second buffer is free for the first step's input */
+        buf_clear(&buf[1].trust);
+        if (!buf_reserve(&buf[1].trust, text->n)) return false;
+        memset(buf[1].trust.p, work->trusted, text->n);
+        *trust = (const uint8_t *)buf[1].trust.p;
+    }
+    for (size_t i = 0; i < steps->n; i++) {
+        struct normal_text *out = &buf[i & 1];
+        buf_clear(&out->text);
+        buf_clear(&out->trust);
+        steps->step[i].apply(&steps->step[i], *text, *trust, start, out);
+        if (out->text.failed || out->trust.failed) return false;
+        *text = (struct str){out->text.p, out->text.n};
+        *trust = (const uint8_t *)out->trust.p;
+    }
+    return text->n <= UINT32_MAX; /* what the merges can count */
 }
 
 /* Pre-tokenizes and encodes normalized text without added tokens. */
@@ -88,35 +117,13 @@ static bool cut(const struct tok *tok, struct tok_work *work, const struct added
 
 static bool encode_normalized(const struct tok *tok, struct tok_work *work, struct str text,
                               const uint8_t *trust, bool start) {
-    (void)trust, (void)start;
-    if (text.n > UINT32_MAX) return false; /* normalization made it that long */
-    return encode_pieces(tok, work, text);
-}
-
-/* Runs the normalizers; text and trust then point into work's buffers. */
-static bool normalize(const struct tok *tok, struct tok_work *work, struct str *text,
-                      const uint8_t **trust, bool start) {
-    if (!*trust && tok->steps) { /* the second buffer is free for the first step's input */
-        buf_clear(&work->text[1].trust);
-        if (!buf_reserve(&work->text[1].trust, text->n)) return false;
-        memset(work->text[1].trust.p, work->trusted, text->n);
-        *trust = (const uint8_t *)work->text[1].trust.p;
-    }
-    for (size_t i = 0; i < tok->steps; i++) {
-        struct normal_text *out = &work->text[i & 1];
-        buf_clear(&out->text);
-        buf_clear(&out->trust);
-        tok->step[i].apply(&tok->step[i], *text, *trust, start, out);
-        if (out->text.failed || out->trust.failed) return false;
-        *text = (struct str){out->text.p, out->text.n};
-        *trust = (const uint8_t *)out->trust.p;
-    }
-    return true;
+    return run_steps(&tok->pre, work, work->piece_text, &text, &trust, start) &&
+           encode_pieces(tok, work, text);
 }
 
 static bool encode_raw(const struct tok *tok, struct tok_work *work, struct str text,
                        const uint8_t *trust, bool start) {
-    return normalize(tok, work, &text, &trust, start) &&
+    return run_steps(&tok->normal, work, work->text, &text, &trust, start) &&
            cut(tok, work, &tok->normalized, text, trust, start, encode_normalized);
 }
 
@@ -124,8 +131,8 @@ static bool encode_raw(const struct tok *tok, struct tok_work *work, struct str 
 static bool deliver(const struct tok *tok, const struct tok_work *work, bool special,
                     ob_tokens *ids) {
     bool bos = special && tok->add_bos && tok->bos >= 0 && !(work->n && work->id[0] == tok->bos);
-    bool eos = special && tok->add_eos && tok->eos >= 0 &&
-               !(work->n && work->id[work->n - 1] == tok->eos);
+    bool eos =
+        special && tok->add_eos && tok->eos >= 0 && !(work->n && work->id[work->n - 1] == tok->eos);
     size_t n = work->n + bos + eos;
     if (n == 0) return true;
     int32_t *p = realloc(ids->id, (ids->n + n) * sizeof *p);
@@ -152,29 +159,17 @@ ob_status tok_encode(const struct tok *tok, const char *text, size_t n, const ui
 
 /* ---- opening: what both kinds of file share -------------------------------------------------- */
 
-void tok_mark_end(struct tok *tok, int32_t id) {
-    if (id < 0) return;
-    tok->vocab.end[id] = true;
-    if (tok->vocab.kind[id] == TOK_ADDED) tok->vocab.kind[id] = TOK_CONTROL;
-}
-
-void tok_find_ends(struct tok *tok) {
-    static const char *const texts[] = {
-#define END(text) text,
-#include "text/ends.def"
-#undef END
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        int32_t id = vocab_find(&tok->vocab, str_of(texts[i]));
-        if (id >= 0 && tok->vocab.kind[id] == TOK_CONTROL) tok_mark_end(tok, id);
-    }
+ob_status tok_add_step(struct tok_steps *steps, struct normal_step step, ob_error *error) {
+    if (steps->n == TOK_STEPS) return error_set(error, OB_ERR_LIMIT, "too many normalizers");
+    steps->step[steps->n++] = step;
+    return OB_OK;
 }
 
 bool tok_normalize(struct tok *tok, struct str text, struct str *out) {
     struct tok_work work = {0};
     const uint8_t *trust = NULL;
     char *copy = NULL;
-    if (normalize(tok, &work, &text, &trust, true) &&
+    if (run_steps(&tok->normal, &work, work.text, &text, &trust, true) &&
         (copy = arena_copy(&tok->arena, text.p, text.n)) != NULL)
         *out = (struct str){copy, text.n};
     work_free(&work);

@@ -18,9 +18,9 @@ struct tok;
 ob_status tok_open(const struct source *source, struct tok **out, ob_error *error);
 void tok_close(struct tok **tok);
 
-/* Appends to *ids (malloc'd, grown; start from a zeroed ob_tokens). `trust` has one byte for each of
- * text's (non-zero: trusted), or is NULL: all as `parse_special` says. add_special: BOS and EOS as
- * the tokenizer's settings say; BOS is never doubled when the text already starts with it. */
+/* Appends to *ids (malloc'd, grown; start from a zeroed ob_tokens). `trust` has one byte for each
+ * of text's (non-zero: trusted), or is NULL: all as `parse_special` says. add_special: BOS and EOS
+ * as the tokenizer's settings say; BOS is never doubled when the text already starts with it. */
 ob_status tok_encode(const struct tok *tok, const char *text, size_t n, const uint8_t *trust,
                      bool parse_special, bool add_special, ob_tokens *ids, ob_error *error);
 

@@ -58,6 +58,11 @@ ob_status added_put(struct added *added, struct str text, struct added_token tok
     return OB_OK;
 }
 
+void added_set_control(struct added *added, int32_t id) {
+    for (uint32_t i = 0; i < added->n; i++)
+        if (added->token[i].id == id) added->token[i].control = true;
+}
+
 void added_free(struct added *added) {
     free(added->token);
     free(added->node);

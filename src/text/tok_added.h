@@ -33,6 +33,7 @@ struct added {
 
 ob_status added_put(struct added *added, struct str text, struct added_token token,
                     ob_error *error);
+void added_set_control(struct added *added, int32_t id);
 void added_free(struct added *added);
 
 struct added_match {

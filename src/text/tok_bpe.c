@@ -38,14 +38,16 @@ ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct 
             id = vocab_find(&tok->vocab, both);
     if (l < 0 || r < 0 || id < 0)
         return error_set(error, OB_ERR_FORMAT, "merge %u: \"%.*s\" is not in the vocabulary", rank,
-                         STR_ARG(l < 0 ? left : r < 0 ? right : both));
+                         STR_ARG(l < 0   ? left
+                                 : r < 0 ? right
+                                         : both));
     if (vocab_find_data(&tok->vocab, both) < 0) return OB_OK;
     tok->pair[slot_of(tok, l, r)] = (struct tok_pair){l, r, id, rank};
     return OB_OK;
 }
 
-static bool find(const void *ctx, const struct merge_symbol *left,
-                 const struct merge_symbol *right, struct merge_rule *rule) {
+static bool find(const void *ctx, const struct merge_symbol *left, const struct merge_symbol *right,
+                 struct merge_rule *rule) {
     const struct tok *tok = ctx;
     const struct tok_pair *pair = &tok->pair[slot_of(tok, left->id, right->id)];
     *rule = (struct merge_rule){pair->rank, pair->id};
@@ -127,7 +129,7 @@ static bool encode(const struct tok *tok, struct tok_work *work, struct str piec
 
 static void decode(const struct tok *tok, struct str text, struct buf *out) {
     if (!tok->byte_level) {
-        tok_model_spm.decode(tok, text, out);
+        tokenizer_spm.decode(tok, text, out);
         return;
     }
     size_t start = out->n;
@@ -160,7 +162,8 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
     tok->byte_level = true;
     tok->whole_words = tok->pretok->whole_words;
     tok->add_bos = tok->pretok->bos;
-    if (tok->pretok->nfc) tok->step[tok->steps++] = (struct normal_step){.apply = normal_nfc};
+    if (tok->pretok->nfc)
+        tok_add_step(&tok->normal, (struct normal_step){.apply = normal_nfc}, NULL);
     tok_find_bytes(tok);
     value = gguf_find(gguf, merges_key);
     if (!value || !gguf_str(value, 0, &text))
@@ -172,8 +175,8 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
         /* "left right"; a token may itself start with a space. */
         const char *space = text.n > 1 ? memchr(text.p + 1, ' ', text.n - 1) : NULL;
         if (!space) {
-            status = error_set(error, OB_ERR_FORMAT, "merge %llu is not a pair",
-                               (unsigned long long)i);
+            status =
+                error_set(error, OB_ERR_FORMAT, "merge %llu is not a pair", (unsigned long long)i);
             break;
         }
         size_t n = (size_t)(space - text.p);
@@ -182,12 +185,11 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
     }
     buf_free(&scratch);
     error_at(error, NULL, status == OB_OK ? NULL : merges_key, OB_NO_OFFSET);
-    if (status == OB_OK)
-        tok->describe = arena_printf(&tok->arena, "bpe (%s)", tok->pretok->name);
+    if (status == OB_OK) tok->describe = arena_printf(&tok->arena, "bpe (%s)", tok->pretok->name);
     return status;
 }
 
-const struct tok_model tok_model_bpe = {
+const struct tok_model tokenizer_bpe = {
     .name = "bpe",
     .gguf = "gpt2",
     .open_gguf = open_gguf,

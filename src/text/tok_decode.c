@@ -51,28 +51,25 @@ void tok_piece(const struct tok *tok, int32_t id, bool special, bool first, stru
     struct str text = tok->vocab.text[id];
     size_t start = out->n;
     switch ((enum tok_kind)tok->vocab.kind[id]) {
-    case TOK_UNKNOWN:
-    case TOK_CONTROL:
-        if (special) buf_add(out, text.p, text.n);
-        return;
-    case TOK_BYTE: {
-        int byte = fallback_byte(text);
-        if (byte >= 0) buf_putc(out, (char)byte);
-        break;
-    }
-    case TOK_ADDED:
-        if (tok->byte_level)
-            buf_add(out, text.p, text.n);
-        else
-            tok->model->decode(tok, text, out);
-        break;
-    case TOK_NORMAL:
-        tok->model->decode(tok, text, out);
-        break;
-    case TOK_NONE:
-    case TOK_UNUSED:
-    case TOK_KINDS:
-        break;
+        case TOK_UNKNOWN:
+        case TOK_CONTROL:
+            if (special) buf_add(out, text.p, text.n);
+            return;
+        case TOK_BYTE: {
+            int byte = fallback_byte(text);
+            if (byte >= 0) buf_putc(out, (char)byte);
+            break;
+        }
+        case TOK_ADDED:
+            if (tok->byte_level)
+                buf_add(out, text.p, text.n);
+            else
+                tok->model->decode(tok, text, out);
+            break;
+        case TOK_NORMAL: tok->model->decode(tok, text, out); break;
+        case TOK_NONE:
+        case TOK_UNUSED:
+        case TOK_KINDS: break;
     }
     if (first && tok->strip_space && out->n > start && out->p[start] == ' ') {
         memmove(out->p + start, out->p + start + 1, out->n - start); /* the NUL too */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "text/tok_impl.h"
 
-#define TOKENIZER(name) &tok_model_##name,
+#define TOKENIZER(name) &tokenizer_##name,
 static const struct tok_model *const models[] = {
 #include "text/tokenizers.def"
 };
@@ -149,7 +149,7 @@ ob_status tok_open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *erro
     if (status == OB_OK) status = tok->model->open_gguf(tok, gguf, error);
     if (status == OB_OK) status = read_special(tok, gguf, error);
     if (status != OB_OK) return status;
-    tok_find_ends(tok); /* may make control tokens of added ones: before read_added */
+    tok_find_ends(tok);
     status = read_added(tok, error);
     return status == OB_OK ? read_templates(tok, gguf, error) : status;
 }

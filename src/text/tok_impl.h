@@ -28,7 +28,7 @@ struct tok_model {
     /* The bytes of a normal token. */
     void (*decode)(const struct tok *tok, struct str text, struct buf *out);
 };
-#define TOKENIZER(name) extern const struct tok_model tok_model_##name;
+#define TOKENIZER(name) extern const struct tok_model tokenizer_##name;
 #include "text/tokenizers.def"
 #undef TOKENIZER
 
@@ -44,14 +44,19 @@ struct tok_named { /* a chat template */
 
 enum { TOK_STEPS = 8, TOK_TEMPLATES = 16 };
 
+struct tok_steps {
+    struct normal_step step[TOK_STEPS];
+    size_t n;
+};
+
 struct tok {
     struct arena arena;
     const struct tok_model *model;
     const struct pretok *pretok; /* NULL: the text is one piece */
     struct vocab vocab;
     struct added raw, normalized; /* matched in the text as given, in normalized text */
-    struct normal_step step[TOK_STEPS];
-    size_t steps;
+    struct tok_steps normal; /* before `normalized` is matched */
+    struct tok_steps pre;    /* after, for each piece: what pre-tokenizers rewrite */
     int32_t bos, eos, unk; /* -1: none */
     bool add_bos, add_eos;
     struct tok_named templates[TOK_TEMPLATES];
@@ -74,7 +79,7 @@ struct tok {
 /* What one tok_encode needs; freed at its end. */
 struct tok_work {
     struct merge merge;
-    struct normal_text text[2];
+    struct normal_text text[2], piece_text[2];
     struct buf piece; /* scratch of the model */
     int32_t *id;
     size_t n, cap;
@@ -99,8 +104,12 @@ ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct 
 /* Marks an end of generation (id -1: none). An added token that is one becomes a control token, as
  * in llama.cpp: data must not be able to end a turn. */
 void tok_mark_end(struct tok *tok, int32_t id);
-/* Marks the ends that are known by their text (ends.def). */
+/* Marks the ends that are known by their text. */
 void tok_find_ends(struct tok *tok);
+
+/* A tokenizer without anything; NULL when out of memory. */
+struct tok *tok_new(void);
+ob_status tok_add_step(struct tok_steps *steps, struct normal_step step, ob_error *error);
 
 /* A text through all normalizers, in the tokenizer's memory; false when out of it. */
 bool tok_normalize(struct tok *tok, struct str text, struct str *out);
@@ -109,6 +118,26 @@ bool tok_normalize(struct tok *tok, struct str text, struct str *out);
 ob_status tok_add_template(struct tok *tok, struct str name, struct str text, ob_error *error);
 
 ob_status tok_open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *error);
-ob_status tok_open_hf(struct tok *tok, const char *dir, ob_error *error);
+ob_status tok_open_hf(struct tok *tok, const struct source *source, ob_error *error);
+
+/* ---- tokenizer.json (tok_hf*.c) ---- */
+
+/* The whole file: everything but what the other files of the directory say. */
+ob_status tok_hf_json(struct tok *tok, struct str json, ob_error *error);
+/* Members of a JSON object as raw text, p = NULL for absent ones. base: the file it is part of, for
+ * the offsets of errors. */
+struct tok_hf_member {
+    const char *name;
+    struct str value;
+};
+ob_status tok_hf_members(struct str object, struct str base, struct tok_hf_member *member, size_t n,
+                         ob_error *error);
+/* The vocabulary with the added tokens in it; the model. */
+ob_status tok_hf_vocab(struct tok *tok, struct str model, struct str added, struct str base,
+                       ob_error *error);
+/* The added tokens into the tries; after the normalizers. */
+ob_status tok_hf_added(struct tok *tok, struct str added, struct str base, ob_error *error);
+/* "normalizer": component X is not supported. */
+ob_status tok_hf_refuse(ob_error *error, const char *section, const char *what);
 
 #endif

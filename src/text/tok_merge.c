@@ -27,8 +27,11 @@ static bool reserve(void **p, size_t *cap, size_t n, size_t size) {
 bool merge_push(struct merge *m, int32_t id, size_t at, size_t n) {
     if (!reserve((void **)&m->symbol, &m->cap, m->n, sizeof *m->symbol)) return false;
     uint32_t i = (uint32_t)m->n++;
-    m->symbol[i] = (struct merge_symbol){.id = id, .at = (uint32_t)at, .n = (uint32_t)n,
-                                         .prev = i ? i - 1 : MERGE_END, .next = MERGE_END};
+    m->symbol[i] = (struct merge_symbol){.id = id,
+                                         .at = (uint32_t)at,
+                                         .n = (uint32_t)n,
+                                         .prev = i ? i - 1 : MERGE_END,
+                                         .next = MERGE_END};
     if (i) m->symbol[i - 1].next = i;
     return true;
 }

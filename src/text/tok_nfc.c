@@ -64,7 +64,8 @@ static bool sort_marks(utf8proc_int32_t *p, size_t n) {
 
 static bool order(utf8proc_int32_t *p, size_t n) {
     for (size_t i = 0, end; i < n; i = end + 1) {
-        for (end = i; end < n && class_of(p[end]); end++) {}
+        for (end = i; end < n && class_of(p[end]); end++) {
+        }
         if (end - i > 1 && !sort_marks(p + i, end - i)) return false;
     }
     return true;

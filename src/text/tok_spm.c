@@ -22,8 +22,8 @@ static int32_t token_of(const struct tok *tok, struct str text) {
     return id >= 0 && tok->vocab.kind[id] != TOK_BYTE ? id : -1;
 }
 
-static bool find(const void *ctx, const struct merge_symbol *left,
-                 const struct merge_symbol *right, struct merge_rule *rule) {
+static bool find(const void *ctx, const struct merge_symbol *left, const struct merge_symbol *right,
+                 struct merge_rule *rule) {
     const struct context *c = ctx;
     int32_t id = token_of(c->tok, (struct str){c->text + left->at, (size_t)left->n + right->n});
     if (id < 0) return false;
@@ -134,13 +134,13 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
     if (value && !gguf_bool(value, 0, &prefix))
         return error_set(error, OB_ERR_FORMAT, "tokenizer.ggml.add_space_prefix is no bool");
     tok->strip_space = prefix;
-    /* SentencePiece finds its user-defined pieces in normalized text: Gemma's runs of spaces are one
-     * token also where the text has U+2581. With a prefix, llama.cpp and the reference cut them out
-     * before and prefix what follows. */
+    /* SentencePiece finds its user-defined pieces in normalized text: Gemma's runs of spaces are
+     * one token also where the text has U+2581. With a prefix, llama.cpp and the reference cut them
+     * out before and prefix what follows. */
     tok->added_normalized = !prefix;
     struct str space = STR_LIT(SPACE);
-    if (prefix) tok->step[tok->steps++] = (struct normal_step){normal_prepend, {0}, space};
-    tok->step[tok->steps++] = (struct normal_step){normal_replace, STR_LIT(" "), space};
+    if (prefix) tok_add_step(&tok->normal, (struct normal_step){normal_prepend, {0}, space}, NULL);
+    tok_add_step(&tok->normal, (struct normal_step){normal_replace, STR_LIT(" "), space}, NULL);
     tok->add_bos = true;
     tok->bos = 1, tok->eos = 2, tok->unk = 0;
     tok_find_bytes(tok);
@@ -148,7 +148,7 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
     return OB_OK;
 }
 
-const struct tok_model tok_model_spm = {
+const struct tok_model tokenizer_spm = {
     .name = "spm",
     .gguf = "llama",
     .open_gguf = open_gguf,

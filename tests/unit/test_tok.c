@@ -99,8 +99,8 @@ static const char *ids_of(const struct tok *tok, struct str text, const char *tr
     uint8_t mask[256];
     for (size_t i = 0; trust && i < text.n; i++) mask[i] = trust[i] == '1';
     ob_tokens ids = {0};
-    assert_int_equal(tok_encode(tok, text.p, text.n, trust ? mask : NULL, parse, special, &ids, NULL),
-                     OB_OK);
+    assert_int_equal(
+        tok_encode(tok, text.p, text.n, trust ? mask : NULL, parse, special, &ids, NULL), OB_OK);
     size_t n = 0;
     out[0] = 0;
     for (size_t i = 0; i < ids.n && n < sizeof out - 16; i++)
@@ -119,7 +119,7 @@ static void scanners_cut_as_the_expressions_do(void **state) {
     } cases[] = {
         {"gpt2", "I|'ll| say|'|S| 1234|x"},
         {"qwen2", "I|'LL| say|'S|1|2|x"},
-        {"qwen2", "it|'\xc5\xbf|a"},             /* long s folds to s */
+        {"qwen2", "it|'\xc5\xbf|a"}, /* long s folds to s */
         {"llama3", "a| |123|45|b"},
         {"gpt2", "a|  | b| \n|\n|c|   "},
         {"qwen2", "a|  | b| \n\n|c|   "},
@@ -276,7 +276,10 @@ static void sentencepiece_joins_by_score(void **state) {
     put(&m, "b", TOK_NORMAL, -11);
     put(&m, "ab", TOK_NORMAL, -2); /* 262 */
     put(&m, "ba", TOK_NORMAL, -1); /* 263 */
-    put(&m, "\xe2\x96\x81""ab", TOK_NORMAL, -3);
+    put(&m,
+        "\xe2\x96\x81"
+        "ab",
+        TOK_NORMAL, -3);
     put_vocab(w, &m, "llama");
     gguf_put_array(w, KEY("scores"), GGUF_F32, m.score, m.n);
     assert_int_equal(open_written(w, *state, &tok, NULL), OB_OK);
