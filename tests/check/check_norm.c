@@ -18,7 +18,8 @@ static void call(const struct norm_case *c, const struct kernels *k, const float
 static void run(struct check_row *row, const void *arg) {
     const struct norm_case *c = arg;
     float size = c->small ? 1e-3f : 1;
-    const float *x = check_input(row, c->n, -3 * size, 5 * size), *w = check_input(row, c->n, -2, 2);
+    const float *x = check_input(row, c->n, -3 * size, 5 * size);
+    const float *w = check_input(row, c->n, -2, 2);
     const float *b = check_input(row, c->n, -1, 1);
     float *got = check_output(row, c->n), *want = check_output(row, c->n);
     while (check_again(row, 12.0 * c->n, 0)) call(c, kernels_table(c->isa), x, w, b, got);
