@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * check_paged.c: attention of the cpu and ref devices against softmax(q k^T) v written out over
+ * plain rows: pages, windows, which query heads share a KV head, positions before and in the step. */
+#include <math.h>
+#include <stdio.h>
+
+#include "tiny.h"
+
+enum { LENGTH = 700, HEADS = 6, KV_HEADS = 2, K_DIM = 16, V_DIM = 24, IDS = TINY_POSITIONS + 64 };
+
+struct paged_case { const char *isa; uint32_t window; float softcap; };
+
+static const float *row_of(const struct weight *w, uint32_t i) {
+    return (const float *)w->data + (size_t)i * w->cols;
+}
+
+/* One head of the query at pos; scratch for the scores. */
+static void attend(const struct paged_case *c, const struct weight *const w[3], uint32_t pos,
+                   uint32_t head, float *out) {
+    static double p[LENGTH];
+    uint32_t first = c->window && pos + 1 > c->window ? pos + 1 - c->window : 0;
+    uint32_t kv = head / (HEADS / KV_HEADS);
+    double sum = 0, y[V_DIM] = {0};
+    for (uint32_t j = first; j <= pos; j++) {
+        double s = 0;
+        for (int d = 0; d < K_DIM; d++)
+            s += (double)row_of(w[0], pos)[head * K_DIM + d] * row_of(w[1], j)[kv * K_DIM + d];
+        s *= 2;
+        if (c->softcap > 0) s = c->softcap * tanh(s / c->softcap);
+        sum += p[j] = exp(s);
+    }
+    for (uint32_t j = first; j <= pos; j++)
+        for (int d = 0; d < V_DIM; d++) y[d] += p[j] / sum * row_of(w[2], j)[kv * V_DIM + d];
+    for (int d = 0; d < V_DIM; d++) out[d] = (float)y[d];
+}
+
+static void run(struct check_row *row, const void *arg) {
+    const struct paged_case *c = arg;
+    struct tiny t;
+    tiny_init(&t, row);
+    const uint32_t cols[3] = {HEADS * K_DIM, KV_HEADS * K_DIM, KV_HEADS * V_DIM};
+    const struct weight *w[3];
+    value_id in[3];
+    for (int i = 0; i < 3; i++) {
+        struct weight *m = tiny_weight(&t, quant_list[QUANT_f32], IDS, cols[i]);
+        in[i] = graph_embed(&t.graph, m, 1);
+        w[i] = m;
+    }
+    struct attention_args args = {.heads = HEADS, .kv_heads = KV_HEADS, .k_dim = K_DIM,
+                                  .v_dim = V_DIM, .window = c->window, .scale = 2,
+                                  .softcap = c->softcap};
+    t.graph.logits = graph_attention(&t.graph, in[0], in[1], in[2], &args);
+
+    size_t n = (size_t)LENGTH * HEADS * V_DIM;
+    float *got = check_output(row, n), *want = check_output(row, n);
+    struct tiny_run device;
+    tiny_open(&device, &t, c->isa, 2, KV_F32, LENGTH);
+    const uint32_t first = 90, step[2] = {first, LENGTH - first};
+    tiny_step(&device, (const uint32_t[TINY_SEQS]){step[0]}, got);
+    tiny_step(&device, (const uint32_t[TINY_SEQS]){step[1]}, got + first * HEADS * V_DIM);
+    tiny_close(&device);
+    for (uint32_t pos = 0; pos < LENGTH; pos++)
+        for (uint32_t h = 0; h < HEADS; h++)
+            attend(c, w, pos, h, want + ((size_t)pos * HEADS + h) * V_DIM);
+    check_close(row, got, want, n, (struct check_bound){2e-5, 2e-5});
+    arena_free(&t.arena);
+}
+
+void check_paged(struct check *check) {
+    static const struct { uint32_t window; float softcap; } cases[] = {
+        {0, 0}, {0, 3}, {1, 0}, {64, 0}, {65, 0}, {600, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct paged_case c = {cpu_isa_name(cpu_best()), cases[i].window, cases[i].softcap};
+        if (check_isa(check, cpu_best()))
+            check_run(check, run, &c, "paged.%s.window%u", c.isa, c.window);
+        c.isa = NULL;
+        check_run(check, run, &c, "paged.ref.window%u", c.window);
+    }
+}
