@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_linear.c: matrix products against the machine's limits: read bandwidth for 1 token (weights of
- * 1 GiB, so nothing is found in a cache) and int8 multiply-adds for a prompt. Each round measures
- * the limit and the product one after the other; printed are the medians of the product's rate and of
- * its share of the limit, so that a machine shared with others still gives a share.
+ * bench_linear.c: matrix products against the machine's limits: read bandwidth for 1 token (weights
+ * of 1 GiB, so nothing is found in a cache) and int8 multiply-adds for a prompt. Each round
+ * measures the limit and the product one after the other; printed are the medians of the product's
+ * rate and of its share of the limit, so that a machine shared with others still gives a share.
  * Options: --threads N, --isa NAME, --format NAME, --tokens N (prompt), --rounds N, --cpu-time 1
  * (processor time instead of wall time; one thread). */
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check_linear.c: rows of activations in 8 bits, and matrix products of every format: scalar against
- * the definition, each ISA against scalar bit for bit, for sizes around every block of the kernels,
- * any range of rows, weights of any bytes and activations that are not finite. */
+ * check_linear.c: rows of activations in 8 bits, and matrix products of every format: scalar
+ * against the definition, each ISA against scalar bit for bit, for sizes around every block of the
+ * kernels, any range of rows, weights of any bytes and activations that are not finite. */
 #include <math.h>
 #include <string.h>
 
@@ -126,15 +126,16 @@ static void sizes(struct check *check, const struct quant *quant, enum cpu_isa i
     }
 }
 
-/* Against scalar alone: the definition has no use for weights and activations that are not finite. */
+/* Against scalar alone: what is not finite has no error to measure. */
 static void oddities(struct check *check, const struct quant *quant, enum cpu_isa isa) {
     static const uint32_t range[][3] = {{1, 0, 1},    {33, 1, 33},  {40, 7, 8},
                                         {70, 31, 66}, {70, 16, 64}, {64, 5, 39}};
     uint32_t step = quant->block < 32 ? 13 : quant->block;
     for (uint32_t i = 0; i < 4 * (uint32_t)(sizeof range / sizeof range[0]); i++) {
         const uint32_t *rows = range[i / 4];
-        struct linear_case c = {quant, isa, rows[0], (1 + i % 5) * step, 1 + i % 11, rows[1], rows[2],
-                                (enum weights)((i + i / 4) % WEIGHTS), i % 3 == 0, i % 2 == 0};
+        enum weights kind = (enum weights)((i + i / 4) % WEIGHTS);
+        struct linear_case c = {quant, isa, rows[0], (1 + i % 5) * step, 1 + i % 11, rows[1],
+                                rows[2], kind, i % 3 == 0, i % 2 == 0};
         check_run(check, product, &c, "linear_odd_%s.%s.%u", quant->name, cpu_isa_name(isa), i);
     }
 }

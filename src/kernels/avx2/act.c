@@ -32,9 +32,11 @@ void act_quantize_avx2(const float *x, uint32_t cols, void *row) {
         __m256i bytes = _mm256_packs_epi16(words01, words23); /* dwords 0 2 4 6, 1 3 5 7 */
         bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
         _mm256_storeu_si256((__m256i *)(to.q + k), bytes);
-        __m256i sums = _mm256_hadd_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
+        __m256i sums =
+            _mm256_hadd_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
         sums = _mm256_hadd_epi32(sums, sums); /* dwords: first, second in both halves */
-        __m128i both = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+        __m128i both =
+            _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
         _mm_storel_epi64((__m128i *)to.sum16, both);
         to.sum16 += 2;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lanes.h: the few operations that the bodies need beyond the compiler's vector arithmetic: 8 rows at
- * a time for body/linear_unpack.h, sums of 16 lanes for body/linear_float.h. */
+ * lanes.h: the few operations that the bodies need beyond the compiler's vector arithmetic: 8 rows
+ * at a time for body/linear_unpack.h, sums of 16 lanes for body/linear_float.h. */
 #ifndef KERNELS_AVX2_LANES_H
 #define KERNELS_AVX2_LANES_H
 
@@ -33,7 +33,8 @@ INLINE void lanes_load(const uint8_t *p, size_t stride, lanes_u v[4]) {
 
 /* The float16 in the low half of each lane, whose high half is 0. */
 INLINE lanes_f lanes_half(lanes_u v) {
-    __m128i low = _mm256_castsi256_si128((__m256i)v), high = _mm256_extracti128_si256((__m256i)v, 1);
+    __m128i low = _mm256_castsi256_si128((__m256i)v),
+            high = _mm256_extracti128_si256((__m256i)v, 1);
     return (lanes_f)_mm256_cvtph_ps(_mm_packus_epi32(low, high));
 }
 
@@ -56,9 +57,13 @@ INLINE lanes_u lanes_lookup(lanes_u v, const uint8_t table[16]) {
 }
 
 /* ---- 16 floats ---- */
-struct f16x { __m256 v[2]; };
+struct f16x {
+    __m256 v[2];
+};
 
-INLINE struct f16x f16x_zero(void) { return (struct f16x){{_mm256_setzero_ps(), _mm256_setzero_ps()}}; }
+INLINE struct f16x f16x_zero(void) {
+    return (struct f16x){{_mm256_setzero_ps(), _mm256_setzero_ps()}};
+}
 INLINE struct f16x f16x_load(const float *p) {
     return (struct f16x){{_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}};
 }
@@ -67,7 +72,8 @@ INLINE void f16x_store(float *p, struct f16x a) {
     _mm256_storeu_ps(p + 8, a.v[1]);
 }
 INLINE struct f16x f16x_fma(struct f16x a, struct f16x b, struct f16x c) {
-    return (struct f16x){{_mm256_fmadd_ps(a.v[0], b.v[0], c.v[0]), _mm256_fmadd_ps(a.v[1], b.v[1], c.v[1])}};
+    return (struct f16x){
+        {_mm256_fmadd_ps(a.v[0], b.v[0], c.v[0]), _mm256_fmadd_ps(a.v[1], b.v[1], c.v[1])}};
 }
 INLINE struct f16x f16x_half(const uint8_t *p) {
     return (struct f16x){{_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)),

@@ -4,7 +4,7 @@
  * body/linear_tile.h. How many of its results may be added before they are widened follows from the
  * largest code, |q| being at most 127:
  *   codes to 31: 4 (4 * 2 * 31 * 127 = 31496)      codes to 63: 2 (32004)
- *   any code - offset of int8: 1, as |code - offset| times q with its sign (2 * 128 * 127 = 32512) */
+ *   any int8 code - offset: 1, as |code - offset| times q with its sign (2 * 128 * 127 = 32512) */
 #include "kernels/avx2/lanes.h"
 #include "kernels/body/linear_float.h"
 #include "kernels/body/linear_prepare.h"

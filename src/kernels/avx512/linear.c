@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * linear.c: matrix products by vpdpbusd; the method is in body/linear_tile.h. A call works on 2 x 8
- * vectors of dot products: per 4 columns 10 loads feed 16 of them, and 16 chains hide the latency of 5
- * cycles, so the two vector ports are the limit (measured: 97% of it). */
+ * vectors of dot products: per 4 columns 10 loads feed 16 of them, and 16 chains hide the latency
+ * of 5 cycles, so the two vector ports are the limit (measured: 97% of it). */
 #include "kernels/avx512/gemv.h"
 #include "kernels/avx512/lanes.h"
 #include "kernels/body/linear_float.h"
@@ -37,7 +37,8 @@ INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32
                 dot[t][1] = _mm512_dpbusd_epi32(dot[t][1], w1, q);
             }
         }
-        __m512 scale0 = _mm512_load_ps(tile->scale[s]), scale1 = _mm512_load_ps(tile->scale[s] + 16);
+        __m512 scale0 = _mm512_load_ps(tile->scale[s]);
+        __m512 scale1 = _mm512_load_ps(tile->scale[s] + 16);
         UNROLL for (int t = 0; t < tokens; t++) {
             __m512 d = _mm512_set1_ps(x[t].d[s]), bias = _mm512_set1_ps(x[t].bias[s]);
             __m512 v0 = _mm512_fmadd_ps(_mm512_castsi512_ps(dot[t][0]), d, bias);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * act.h: what all ISAs share of act rows: where the parts lie, the scale of a block, and the making of
- * a row in plain C (numerics in kernels.h). */
+ * act.h: what all ISAs share of act rows: where the parts lie, the scale of a block, and the making
+ * of a row in plain C (numerics in kernels.h). */
 #ifndef KERNELS_BODY_ACT_H
 #define KERNELS_BODY_ACT_H
 
@@ -26,8 +26,8 @@ static inline struct act_parts act_parts(void *row, uint32_t cols) {
                               (int32_t *)((char *)row + act_sum16_at(cols))};
 }
 
-/* From the bits of a block's largest |x| (as integers their order is that of the floats, and NaN and
- * infinity are above all others): stores d, returns 127 / amax, or 0 where every q is 0. */
+/* From the bits of a block's largest |x| (as integers their order is that of the floats, and NaN
+ * and infinity are above all others): stores d, returns 127 / amax, or 0 where every q is 0. */
 static inline float act_scale(uint32_t amax_bits, float *d) {
     enum { LOW = (127 - 100) << 23, HIGH = (127 + 100) << 23, QUIET_NAN = 0x7fc00000 };
     float amax;

@@ -3,9 +3,9 @@
  * linear_float.h: products with F32, F16 and BF16 weights, for the ISA whose lanes.h is included:
  * 16 sums per output, lane l over the columns l, l+16, ... (kernels.h), so lanes are columns here.
  *
- * Few tokens: FLOAT_ROWS rows straight from memory. Many: a block of 16 rows is converted once for a
- * block of 64 tokens, 256 columns at a time, which stay in the first-level cache; the sums rest in the
- * scratch between blocks of columns. Each sum runs in the same order either way. */
+ * Few tokens: FLOAT_ROWS rows straight from memory. Many: a block of 16 rows is converted once for
+ * a block of 64 tokens, 256 columns at a time, which stay in the first-level cache; the sums rest
+ * in the scratch between blocks of columns. Each sum runs in the same order either way. */
 #ifndef KERNELS_BODY_LINEAR_FLOAT_H
 #define KERNELS_BODY_LINEAR_FLOAT_H
 
@@ -76,10 +76,12 @@ INLINE void few_tokens(const struct linear_job *job, uint32_t row0, uint32_t row
 /* ---- many tokens ---- */
 
 /* Columns [k, k + cols) of a row to floats, up to a multiple of 16 with zeros. */
-INLINE void convert(const uint8_t *from, uint32_t cols, float_load *load, uint32_t size, float *to) {
+INLINE void convert(const uint8_t *from, uint32_t cols, float_load *load, uint32_t size,
+                    float *to) {
     uint32_t whole = cols / 16 * 16;
     for (uint32_t k = 0; k < whole; k += 16) f16x_store(to + k, load(from + k * size));
-    if (cols > whole) f16x_store(to + whole, load_part(load, size, from + whole * size, cols - whole));
+    if (cols > whole)
+        f16x_store(to + whole, load_part(load, size, from + whole * size, cols - whole));
 }
 
 INLINE void block_sums(struct float_scratch *s, uint32_t r, uint32_t t, uint32_t cols,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * linear_tile.h: integer products of all vector ISAs: unpack a tile of weights into the first-level
- * cache, in the order in which dot-product instructions take them, then multiply it with every token.
- * One token or a thousand take the same path, so their bits are the same; the weights are read once
- * for all tokens. Lanes are rows, so each output's float chain runs in one lane.
+ * cache, in the order in which dot-product instructions take them, then multiply it with every
+ * token. One token or a thousand take the same path, so their bits are the same; the weights are
+ * read once for all tokens. Lanes are rows, so each output's float chain runs in one lane.
  *
  *   code[k / 4][row][k % 4]:  a 32-bit lane holds four weights of one row; its partner is the same
  *                             four activations broadcast to all lanes
  *
- * The integer dot product of a sub-block starts at FLOAT_ONE_HALF - offset * sum(q), which takes the
- * codes' offset away, and leaves the bits of the float 1.5 * 2^23 + dot, as |dot| < 2^22. So
+ * The integer dot product of a sub-block starts at FLOAT_ONE_HALF - offset * sum(q), which takes
+ * the codes' offset away, and leaves the bits of the float 1.5 * 2^23 + dot, as |dot| < 2^22. So
  *   (float)dot * d = fma(that float, d, -1.5 * 2^23 * d)
  * with the same single rounding, 1.5 * 2^23 * d being exact by the making of d (kernels.h). */
 #ifndef KERNELS_BODY_LINEAR_TILE_H
@@ -47,7 +47,8 @@ struct tile_act {
 };
 
 /* `blocks` blocks of TILE_ROWS rows, `stride` bytes apart. */
-typedef void tile_unpack(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile);
+typedef void tile_unpack(const uint8_t *w, size_t stride, uint32_t blocks,
+                         struct linear_tile *tile);
 
 /* y[t][0..TILE_ROWS) continued over `subs` sub-blocks, for `tokens` <= TILE_TOKENS. */
 typedef void tile_mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
@@ -65,7 +66,7 @@ typedef void tile_gemv(const uint8_t *w, size_t stride, uint32_t blocks, const s
 struct tile_isa {
     tile_prepare *prepare;
     tile_mul *(*choose_mul)(const struct quant *quant);
-    /* mul takes codes of offset TILE_SIGNED as code - offset, so that no offset is left in `start`. */
+    /* mul takes codes of offset TILE_SIGNED as code - offset: `start` has no offset then. */
     bool signed_codes;
     tile_gemv *gemv[QUANT_COUNT];     /* NULL: unpack and mul */
     tile_unpack *unpack[QUANT_COUNT]; /* NULL: by quant->unpack, row by row */

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * linear_unpack.h: blocks of LANES rows to codes, scales and mins of a tile, once for all vector
- * ISAs: the includer brings lanes.h of its own. The layouts are drawn in quant/<fmt>.h; a dword here
- * is four bytes of one row, so four codes. Scales and mins have the bits that quant/ gives. */
+ * ISAs: the includer brings lanes.h of its own. The layouts are drawn in quant/<fmt>.h; a dword
+ * here is four bytes of one row, so four codes. Scales and mins have the bits that quant/ gives. */
 #ifndef KERNELS_BODY_LINEAR_UNPACK_H
 #define KERNELS_BODY_LINEAR_UNPACK_H
 
 #include "kernels/body/linear_tile.h"
-#include "quant/q4_k.h"
-#include "quant/q5_0.h"
+#include "quant/iq4_xs.h"
+#include "quant/mxfp4.h"
+#include "quant/q3_k.h"
+#include "quant/q4_1.h"
+#include "quant/q5_1.h"
+#include "quant/q5_k.h"
 #include "quant/q6_k.h"
 #include "quant/q8_0.h"
+#include "quant/tq2_0.h"
 
 /* Where a block goes: the first of its codes, scales and mins for the first of the rows. */
-struct place { uint8_t *code; float *scale, *min; };
+struct place {
+    uint8_t *code;
+    float *scale, *min;
+};
 
 INLINE void put_code(struct place to, int dword, lanes_u v) {
     *(lanes_u *)(to.code + dword * TILE_ROWS * 4) = v;
@@ -30,6 +38,13 @@ INLINE lanes_f signed_byte(lanes_u v, int b) {
     return __builtin_convertvector((lanes_i)(v << (24 - 8 * b)) >> 24, lanes_f);
 }
 
+/* Bit `from` of each byte to bit `to`, the other bits 0. */
+INLINE lanes_u move_bit(lanes_u v, int from, int to) {
+    return (from < to ? v << (to - from) : v >> (from - to)) & 0x01010101u << to;
+}
+INLINE lanes_u low_nibbles(lanes_u v) { return v & 0x0f0f0f0f; }
+INLINE lanes_u high_nibbles(lanes_u v) { return v >> 4 & 0x0f0f0f0f; }
+
 typedef void block_unpack(const uint8_t *p, size_t stride, struct place to);
 
 INLINE void tile_blocks(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile,
@@ -39,6 +54,178 @@ INLINE void tile_blocks(const uint8_t *w, size_t stride, uint32_t blocks, struct
             unpack(w + r * stride + b * bytes, stride,
                    (struct place){tile->code[b * block / 4][r], &tile->scale[b * (block / sub)][r],
                                   &tile->min[b * (block / sub)][r]});
+}
+
+/* ---- blocks of 32: 4-bit codes, the low nibbles first ---- */
+INLINE void block_q4_0(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    put_scale(to, 0, lanes_half_at(p, stride));
+    lanes_load(p + offsetof(struct q4_0_block, qs), stride, v);
+    for (int j = 0; j < 4; j++) {
+        put_code(to, j, low_nibbles(v[j]));
+        put_code(to, j + 4, high_nibbles(v[j]));
+    }
+}
+static void tile_q4_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q4_0, sizeof(struct q4_0_block), Q4_0_BLOCK,
+                Q4_0_SUB);
+}
+
+INLINE void block_q4_1(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u head[4], v[4];
+    lanes_load(p, stride, head);
+    put_scale(to, 0, lanes_half(head[0] & 0xffff));
+    put_min(to, 0, -lanes_half(head[0] >> 16));
+    lanes_load(p + offsetof(struct q4_1_block, qs), stride, v);
+    for (int j = 0; j < 4; j++) {
+        put_code(to, j, low_nibbles(v[j]));
+        put_code(to, j + 4, high_nibbles(v[j]));
+    }
+}
+static void tile_q4_1(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q4_1, sizeof(struct q4_1_block), Q4_1_BLOCK,
+                Q4_1_SUB);
+}
+
+INLINE void lookup_nibbles(lanes_u v, const uint8_t table[16], struct place to, int dword) {
+    put_code(to, dword, lanes_lookup(low_nibbles(v), table));
+    put_code(to, dword + 4, lanes_lookup(high_nibbles(v), table));
+}
+
+INLINE void block_iq4_nl(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    put_scale(to, 0, lanes_half_at(p, stride));
+    lanes_load(p + offsetof(struct iq4_nl_block, qs), stride, v);
+    for (int j = 0; j < 4; j++) lookup_nibbles(v[j], iq4_nl_value, to, j);
+}
+static void tile_iq4_nl(const uint8_t *w, size_t stride, uint32_t blocks,
+                        struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_iq4_nl, sizeof(struct iq4_nl_block), IQ4_NL_BLOCK,
+                IQ4_NL_SUB);
+}
+
+INLINE void block_mxfp4(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    lanes_load(p, stride, v);
+    lanes_u e = v[0] & 0xff, small = (lanes_u)(e < 2);
+    put_scale(to, 0, (lanes_f)((small & 0x00200000u << (e & 1)) | (~small & (e - 1) << 23)));
+    lanes_load(p + offsetof(struct mxfp4_block, qs), stride, v);
+    for (int j = 0; j < 4; j++) lookup_nibbles(v[j], mxfp4_value, to, j);
+}
+static void tile_mxfp4(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_mxfp4, sizeof(struct mxfp4_block), MXFP4_BLOCK,
+                MXFP4_SUB);
+}
+
+/* ---- blocks of 32: 5-bit codes ---- */
+INLINE void q5_codes(const uint8_t *qs, size_t stride, lanes_u qh, struct place to) {
+    lanes_u v[4];
+    lanes_load(qs, stride, v);
+    for (int j = 0; j < 4; j++) {
+        put_code(to, j, low_nibbles(v[j]) | lanes_spread(qh, 4 * j, 4));
+        put_code(to, j + 4, high_nibbles(v[j]) | lanes_spread(qh, 16 + 4 * j, 4));
+    }
+}
+
+INLINE void block_q5_0(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u head[4];
+    lanes_load(p, stride, head);
+    put_scale(to, 0, lanes_half(head[0] & 0xffff));
+    q5_codes(p + offsetof(struct q5_0_block, qs), stride, head[0] >> 16 | head[1] << 16, to);
+}
+static void tile_q5_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q5_0, sizeof(struct q5_0_block), Q5_0_BLOCK,
+                Q5_0_SUB);
+}
+
+INLINE void block_q5_1(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u head[4];
+    lanes_load(p, stride, head);
+    put_scale(to, 0, lanes_half(head[0] & 0xffff));
+    put_min(to, 0, -lanes_half(head[0] >> 16));
+    q5_codes(p + offsetof(struct q5_1_block, qs), stride, head[1], to);
+}
+static void tile_q5_1(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q5_1, sizeof(struct q5_1_block), Q5_1_BLOCK,
+                Q5_1_SUB);
+}
+
+/* ---- Q8_0 ---- */
+INLINE void block_q8_0(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    put_scale(to, 0, lanes_half_at(p, stride));
+    for (int i = 0; i < 2; i++) {
+        lanes_load(p + offsetof(struct q8_0_block, qs) + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++) put_code(to, 4 * i + j, v[j] ^ 0x80808080);
+    }
+}
+static void tile_q8_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q8_0, sizeof(struct q8_0_block), Q8_0_BLOCK,
+                Q8_0_SUB);
+}
+
+/* ---- 2-bit codes: Q2_K, TQ2_0, and the low bits of Q3_K ---- */
+INLINE void block_q2_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u a[4], v[4];
+    lanes_load(p + offsetof(struct q2_k_block, dmin) - 14, stride, v); /* ends with d, dmin */
+    lanes_f d = lanes_half(v[3] & 0xffff), dmin = lanes_half(v[3] >> 16);
+    lanes_load(p, stride, a);
+    for (int s = 0; s < 16; s++) {
+        lanes_u both = a[s / 4] >> 8 * (s % 4);
+        put_scale(to, s, d * to_float(both & 15));
+        put_min(to, s, dmin * to_float(both >> 4 & 15));
+    }
+    for (int i = 0; i < 4; i++) { /* 16 bytes of qs: half of a group of 32, in half i / 2 */
+        lanes_load(p + offsetof(struct q2_k_block, qs) + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++)
+            for (int g = 0; g < 4; g++)
+                put_code(to, i / 2 * 32 + g * 8 + i % 2 * 4 + j, v[j] >> 2 * g & 0x03030303);
+    }
+}
+static void tile_q2_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q2_k, sizeof(struct q2_k_block), Q2_K_BLOCK,
+                Q2_K_SUB);
+}
+
+INLINE void block_tq2_0(const uint8_t *p, size_t stride, struct place to) {
+    lanes_f d = lanes_half_at(p + offsetof(struct tq2_0_block, d), stride);
+    for (int s = 0; s < 8; s++) put_scale(to, s, d);
+    for (int i = 0; i < 4; i++) {
+        lanes_u v[4];
+        lanes_load(p + offsetof(struct tq2_0_block, qs) + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++)
+            for (int g = 0; g < 4; g++)
+                put_code(to, i / 2 * 32 + g * 8 + i % 2 * 4 + j, v[j] >> 2 * g & 0x03030303);
+    }
+}
+static void tile_tq2_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_tq2_0, sizeof(struct tq2_0_block), TQ2_0_BLOCK,
+                TQ2_0_SUB);
+}
+
+INLINE void block_q3_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4], high[2][4], sc[3];
+    lanes_load(p + offsetof(struct q3_k_block, d) - 14, stride, v); /* 2 bytes, scales, d */
+    for (int i = 0; i < 3; i++) sc[i] = v[i] >> 16 | v[i + 1] << 16;
+    lanes_f d = lanes_half(v[3] >> 16);
+    for (int s = 0; s < 16; s++) {
+        lanes_u low = sc[s / 4 % 2] >> (8 * (s % 4) + s / 8 * 4) & 15;
+        lanes_u top = sc[2] >> (8 * (s % 4) + s / 4 * 2) & 3;
+        put_scale(to, s, d * to_float((low | top << 4) - 32));
+    }
+    lanes_load(p, stride, high[0]);
+    lanes_load(p + 16, stride, high[1]);
+    for (int i = 0; i < 4; i++) {
+        lanes_load(p + offsetof(struct q3_k_block, qs) + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++)
+            for (int g = 0; g < 4; g++)
+                put_code(to, i / 2 * 32 + g * 8 + i % 2 * 4 + j,
+                         (v[j] >> 2 * g & 0x03030303) | move_bit(high[i % 2][j], i / 2 * 4 + g, 2));
+    }
+}
+static void tile_q3_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q3_k, sizeof(struct q3_k_block), Q3_K_BLOCK,
+                Q3_K_SUB);
 }
 
 /* ---- Q4_K ---- */
@@ -61,29 +248,55 @@ INLINE void block_q4_k(const uint8_t *p, size_t stride, struct place to) {
         lanes_load(p + offsetof(struct q4_k_block, qs) + 16 * i, stride, v);
         for (int j = 0; j < 4; j++) {
             int dword = i / 2 * 16 + i % 2 * 4 + j;
-            put_code(to, dword, v[j] & 0x0f0f0f0f);
-            put_code(to, dword + 8, v[j] >> 4 & 0x0f0f0f0f);
+            put_code(to, dword, low_nibbles(v[j]));
+            put_code(to, dword + 8, high_nibbles(v[j]));
         }
     }
 }
 static void tile_q4_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q4_k, sizeof(struct q4_k_block), Q4_K_BLOCK, Q4_K_SUB);
+    tile_blocks(w, stride, blocks, tile, block_q4_k, sizeof(struct q4_k_block), Q4_K_BLOCK,
+                Q4_K_SUB);
 }
 
-/* ---- Q5_0 ---- */
-INLINE void block_q5_0(const uint8_t *p, size_t stride, struct place to) {
-    lanes_u head[4], v[4];
-    lanes_load(p, stride, head);
-    put_scale(to, 0, lanes_half(head[0] & 0xffff));
-    lanes_u qh = head[0] >> 16 | head[1] << 16;
-    lanes_load(p + offsetof(struct q5_0_block, qs), stride, v);
-    for (int j = 0; j < 4; j++) {
-        put_code(to, j, (v[j] & 0x0f0f0f0f) | lanes_spread(qh, 4 * j, 4));
-        put_code(to, j + 4, (v[j] >> 4 & 0x0f0f0f0f) | lanes_spread(qh, 16 + 4 * j, 4));
+/* ---- Q5_K ---- */
+INLINE void block_q5_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4], high[2][4];
+    lanes_load(p, stride, v);
+    q4_k_scales(v, to);
+    lanes_load(p + offsetof(struct q5_k_block, qh), stride, high[0]);
+    lanes_load(p + offsetof(struct q5_k_block, qh) + 16, stride, high[1]);
+    for (int i = 0; i < 8; i++) { /* 16 bytes of qs: half of group i / 2 */
+        lanes_load(p + offsetof(struct q5_k_block, qs) + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++) {
+            int dword = i / 2 * 16 + i % 2 * 4 + j, bit = i / 2 * 2;
+            put_code(to, dword, low_nibbles(v[j]) | move_bit(high[i % 2][j], bit, 4));
+            put_code(to, dword + 8, high_nibbles(v[j]) | move_bit(high[i % 2][j], bit + 1, 4));
+        }
     }
 }
-static void tile_q5_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q5_0, sizeof(struct q5_0_block), Q5_0_BLOCK, Q5_0_SUB);
+static void tile_q5_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_q5_k, sizeof(struct q5_k_block), Q5_K_BLOCK,
+                Q5_K_SUB);
+}
+
+/* ---- IQ4_XS ---- */
+INLINE void block_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    lanes_load(p, stride, v);
+    lanes_f d = lanes_half(v[0] & 0xffff);
+    for (int s = 0; s < 8; s++) {
+        lanes_u scale = (v[1] >> 4 * s & 15) | (v[0] >> (16 + 2 * s) & 3) << 4;
+        put_scale(to, s, d * to_float(scale - 32));
+    }
+    for (int s = 0; s < 8; s++) {
+        lanes_load(p + offsetof(struct iq4_xs_block, qs) + 16 * s, stride, v);
+        for (int j = 0; j < 4; j++) lookup_nibbles(v[j], iq4_nl_value, to, 8 * s + j);
+    }
+}
+static void tile_iq4_xs(const uint8_t *w, size_t stride, uint32_t blocks,
+                        struct linear_tile *tile) {
+    tile_blocks(w, stride, blocks, tile, block_iq4_xs, sizeof(struct iq4_xs_block), IQ4_XS_BLOCK,
+                IQ4_XS_SUB);
 }
 
 /* ---- Q6_K ---- */
@@ -99,32 +312,26 @@ INLINE void block_q6_k(const uint8_t *p, size_t stride, struct place to) {
         lanes_load(p + offsetof(struct q6_k_block, qh) + 16 * i, stride, h);
         for (int j = 0; j < 4; j++) {
             int dword = i / 2 * 32 + i % 2 * 4 + j;
-            put_code(to, dword, (a[j] & 0x0f0f0f0f) | (h[j] << 4 & 0x30303030));
-            put_code(to, dword + 8, (b[j] & 0x0f0f0f0f) | (h[j] << 2 & 0x30303030));
-            put_code(to, dword + 16, (a[j] >> 4 & 0x0f0f0f0f) | (h[j] & 0x30303030));
-            put_code(to, dword + 24, (b[j] >> 4 & 0x0f0f0f0f) | (h[j] >> 2 & 0x30303030));
+            put_code(to, dword, low_nibbles(a[j]) | (h[j] << 4 & 0x30303030));
+            put_code(to, dword + 8, low_nibbles(b[j]) | (h[j] << 2 & 0x30303030));
+            put_code(to, dword + 16, high_nibbles(a[j]) | (h[j] & 0x30303030));
+            put_code(to, dword + 24, high_nibbles(b[j]) | (h[j] >> 2 & 0x30303030));
         }
     }
 }
 static void tile_q6_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q6_k, sizeof(struct q6_k_block), Q6_K_BLOCK, Q6_K_SUB);
+    tile_blocks(w, stride, blocks, tile, block_q6_k, sizeof(struct q6_k_block), Q6_K_BLOCK,
+                Q6_K_SUB);
 }
 
-/* ---- Q8_0 ---- */
-INLINE void block_q8_0(const uint8_t *p, size_t stride, struct place to) {
-    lanes_u v[4];
-    put_scale(to, 0, lanes_half_at(p, stride));
-    for (int i = 0; i < 2; i++) {
-        lanes_load(p + offsetof(struct q8_0_block, qs) + 16 * i, stride, v);
-        for (int j = 0; j < 4; j++) put_code(to, 4 * i + j, v[j] ^ 0x80808080);
+/* The others go through quant->unpack. */
+#define TILE_UNPACK                                                                             \
+    {                                                                                           \
+        [QUANT_iq4_nl] = tile_iq4_nl, [QUANT_iq4_xs] = tile_iq4_xs, [QUANT_mxfp4] = tile_mxfp4, \
+        [QUANT_q2_k] = tile_q2_k, [QUANT_q3_k] = tile_q3_k, [QUANT_q4_0] = tile_q4_0,           \
+        [QUANT_q4_1] = tile_q4_1, [QUANT_q4_k] = tile_q4_k, [QUANT_q5_0] = tile_q5_0,           \
+        [QUANT_q5_1] = tile_q5_1, [QUANT_q5_k] = tile_q5_k, [QUANT_q6_k] = tile_q6_k,           \
+        [QUANT_q8_0] = tile_q8_0, [QUANT_tq2_0] = tile_tq2_0                                    \
     }
-}
-static void tile_q8_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q8_0, sizeof(struct q8_0_block), Q8_0_BLOCK, Q8_0_SUB);
-}
-
-#define TILE_UNPACK                                                                     \
-    {[QUANT_q4_k] = tile_q4_k, [QUANT_q5_0] = tile_q5_0, [QUANT_q6_k] = tile_q6_k,      \
-     [QUANT_q8_0] = tile_q8_0}
 
 #endif

@@ -22,7 +22,8 @@ void act_quantize_neon(const float *x, uint32_t cols, void *row) {
                 const float *from = x + k + 16 * half + 8 * i;
                 int32x4_t a = vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(from), inverse));
                 int32x4_t b = vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(from + 4), inverse));
-                words[i] = vcombine_s16(vmovn_s32(vandq_s32(a, some)), vmovn_s32(vandq_s32(b, some)));
+                words[i] =
+                    vcombine_s16(vmovn_s32(vandq_s32(a, some)), vmovn_s32(vandq_s32(b, some)));
             }
             vst1q_s8(to.q + k + 16 * half, vcombine_s8(vmovn_s16(words[0]), vmovn_s16(words[1])));
             *to.sum16++ = vaddvq_s16(vaddq_s16(words[0], words[1]));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lanes.h: the few operations that the bodies need beyond the compiler's vector arithmetic: 4 rows at
- * a time for body/linear_unpack.h, sums of 16 lanes for body/linear_float.h. */
+ * lanes.h: the few operations that the bodies need beyond the compiler's vector arithmetic: 4 rows
+ * at a time for body/linear_unpack.h, sums of 16 lanes for body/linear_float.h. */
 #ifndef KERNELS_NEON_LANES_H
 #define KERNELS_NEON_LANES_H
 

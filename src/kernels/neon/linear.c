@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * linear.c: matrix products by sdot; the method is in body/linear_tile.h. Both operands are signed, so
- * codes of offset 128 are taken as the int8 values they stand for; all others are below 64. */
+ * linear.c: matrix products by sdot; the method is in body/linear_tile.h. Both operands are signed,
+ * so codes of offset 128 are taken as the int8 values they stand for; all others are below 64. */
 #include "kernels/neon/lanes.h"
 #include "kernels/body/linear_float.h"
 #include "kernels/body/linear_prepare.h"

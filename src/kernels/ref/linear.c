@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * linear.c: the definition: float rows times decoded weights for every format, summed in double in
- * order of k and rounded once. Some tokens go side by side, so that their chains of additions, which
- * do not touch each other, overlap in the processor: whole models are checked with this. */
+ * order of k and rounded once. Some tokens go side by side, so that their chains of additions,
+ * which do not touch each other, overlap in the processor: whole models are checked with this. */
 #include "kernels/body/linear.h"
 
 enum { CHUNK = 256 /* a multiple of every block length */, BESIDE = 8 };

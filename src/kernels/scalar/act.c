@@ -4,7 +4,9 @@
 #include "kernels/body/act.h"
 #include "kernels/body/linear.h"
 
-size_t act_row_bytes(uint32_t cols) { return act_sum16_at(cols) + act_pad(cols / 16 * sizeof(int32_t)); }
+size_t act_row_bytes(uint32_t cols) {
+    return act_sum16_at(cols) + act_pad(cols / 16 * sizeof(int32_t));
+}
 
 struct act act_row(const void *rows, uint32_t cols, size_t index) {
     const char *row = (const char *)rows + index * act_row_bytes(cols);

@@ -70,6 +70,7 @@ void linear_scalar(const struct linear_job *job, uint32_t row0, uint32_t row1) {
         else
             row_float(job, w, job->y + r);
         if (job->bias)
-            for (uint32_t t = 0; t < job->tokens; t++) job->y[t * job->y_stride + r] += job->bias[r];
+            for (uint32_t t = 0; t < job->tokens; t++)
+                job->y[t * job->y_stride + r] += job->bias[r];
     }
 }
