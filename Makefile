@@ -12,7 +12,7 @@ deps: ## install the Debian packages that are missing
 
 build: deps ## optimized binary: build/src/cli/1bit
 	@[ -f build/build.ninja ] || meson setup build
-	@ninja -C build
+	@ninja -C build src/cli/1bit
 
 run: build ## build, fetch the default model, ask it a question
 	@scripts/fetch-model $(MODEL) >/dev/null
@@ -35,7 +35,7 @@ mutate: ## break the code on purpose; the tests must notice
 	@scripts/mutate
 
 install: build ## install to /usr/local (DESTDIR is honoured)
-	@meson install -C build --no-rebuild
+	@meson install -C build
 
 clean: ## remove what was built
 	rm -rf build build-*

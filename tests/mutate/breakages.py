@@ -15,23 +15,55 @@ class Breakage(NamedTuple):
 
 
 BREAKAGES = [
+    # Arithmetic
     Breakage('rope pairs neighbours instead of halves', 'src/kernels/ref/rope.c',
              'first = interleaved ? 2 * i : i', 'first = !interleaved ? 2 * i : i'),
     Breakage('rms norm forgets its epsilon', 'src/kernels/ref/norm.c',
              'write(x, 0, 1 / sqrt(sum / width + eps), w, b, y, width);',
              'write(x, 0, 1 / sqrt(sum / width), w, b, y, width);'),
-    Breakage('attention part misses its last position', 'src/kernels/ref/attention.c',
-             'for (uint32_t i = row->begin; i < end; i++) sum +=',
-             'for (uint32_t i = row->begin; i + 1 < end; i++) sum +='),
     Breakage('softcap divides but does not multiply back', 'src/kernels/ref/attention.c',
              'job->softcap * tanh(s / job->softcap)', 'tanh(s / job->softcap)'),
-    Breakage('Q4_K nibbles swapped', 'src/quant/q4_k.h',
+    Breakage('Q4_K nibbles swapped in the definition', 'src/quant/q4_k.h',
              'shift = s % 2 * 4', 'shift = (1 - s % 2) * 4'),
+    Breakage('Q4_K nibbles swapped in the vector code', 'src/kernels/body/linear_unpack.h',
+             'put_code(to, dword, v[j] & 0x0f0f0f0f);\n'
+             '            put_code(to, dword + 8, v[j] >> 4 & 0x0f0f0f0f);',
+             'put_code(to, dword + 8, v[j] & 0x0f0f0f0f);\n'
+             '            put_code(to, dword, v[j] >> 4 & 0x0f0f0f0f);'),
     Breakage('Q4_K high scales lose their top bits', 'src/quant/q4_k.h',
              '*sc = (scales[8 + j] & 15u) | (scales[j] & 0xc0u) >> 2;',
              '*sc = scales[8 + j] & 15u;'),
+    # Models
+    Breakage('norm before the MLP skipped', 'src/models/blocks/decoder.c',
+             'h = mlp(b, rms(b, x, "ffn_norm.weight", width), args->act);',
+             'h = mlp(b, x, args->act);'),
+    Breakage('key norm skipped', 'src/models/blocks/decoder.c',
+             'value_id k = rms(b, out[1], "attn_k_norm.weight", hp->k_dim);',
+             'value_id k = out[1];'),
+    Breakage('attention scaled by the head size, not its root', 'src/models/blocks/decoder.c',
+             'hp->attention_scale = 1.0f / sqrtf((float)hp->k_dim);',
+             'hp->attention_scale = 1.0f / (float)hp->k_dim;'),
+    # Attention over pages, batches
+    Breakage('causal mask lets a token see the next', 'src/devices/cpu/attention.c',
+             '.end = pos >= base ? pos - base + 1 : 0',
+             '.end = pos + 1 >= base ? pos - base + 2 : 0'),
+    Breakage('sliding window one position too wide', 'src/devices/cpu/attention.c',
+             'pos >= window ? pos - window + 1 : 0', 'pos > window ? pos - window : 0'),
+    Breakage('reused prefix keeps the first different token', 'src/decode/loop.c',
+             'while (i < n && idle->token[i] == r->token[i]) i++;\n    return i;',
+             'while (i < n && idle->token[i] == r->token[i]) i++;\n    return i < n ? i + 1 : i;'),
+    # Text
+    Breakage('BPE takes the worst of two merges', 'src/text/tok_merge.c',
+             'm->heap[down + 1].key < m->heap[down].key',
+             'm->heap[down + 1].key > m->heap[down].key'),
+    Breakage('stop string forgets a shorter beginning', 'src/decode/stop.c',
+             'p->matched = p->fail[p->matched - 1];', 'p->matched = 0;'),
+    Breakage('top-p drops the candidate that reaches p', 'src/sample/top_p.c',
+             '>= wanted) return i + 1;', '>= wanted) return i ? i : 1;'),
+    # Files
     Breakage('GGUF tensor may end one byte past the file', 'src/format/gguf_part.c',
              't->bytes > room - t->offset', 't->bytes > room - t->offset + 1'),
     Breakage('GGUF dimension product unchecked', 'src/format/gguf_part.c',
-             'fits = t->dim[i] <= SIZE_MAX / bytes;', 'fits = true;'),
+             'fits = !__builtin_mul_overflow(bytes, t->dim[i], &bytes);',
+             'bytes *= (size_t)t->dim[i];'),
 ]
