@@ -40,7 +40,7 @@ LISTS = {
     'src/text/jinja/methods.def': List('METHOD', '', '', ''),
     'src/text/jinja/tests.def': List('TEST', '', '', ''),
     'src/text/pretok.def': List('PRETOK', 'src/text/pretok_{}.c', 'pretok', 'src/text'),
-    'src/text/tokenizers.def': List('TOKENIZER', 'src/text/tok_{}.c', 'tok_model', 'src/text'),
+    'src/text/tokenizers.def': List('TOKENIZER', 'src/text/tok_{}.c', 'tokenizer', 'src/text'),
     'tests/check/checks.def': List('CHECK', 'tests/check/check_{}.c', '', ''),
 }
 
