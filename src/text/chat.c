@@ -61,12 +61,12 @@ static bool contains(const struct buf *text, const char *what) {
     return text->p && strstr(text->p, what) != NULL;
 }
 
-/* Whether the conversation, given as JSON, renders and shows `wanted` but not `unwanted`. */
-static bool probe(const struct tok *tok, const struct jinja *jinja, const char *messages,
-                  const char *wanted, const char *unwanted) {
+static bool probe_with(const struct tok *tok, const struct jinja *jinja, const char *messages,
+                       const char *tools, const char *wanted, const char *unwanted) {
     struct buf text = BUF_INIT;
-    json_t *data = json_pack("{s:o?, s:n, s:n, s:b}", "messages", json_loads(messages, 0, NULL),
-                             "tools", "documents", "add_generation_prompt", 1);
+    json_t *data = json_pack("{s:o?, s:o?, s:n, s:b}", "messages", json_loads(messages, 0, NULL),
+                             "tools", json_loads(tools, JSON_DECODE_ANY, NULL), "documents",
+                             "add_generation_prompt", 1);
     bool ok = data && render(tok, jinja, data, &text, NULL, NULL) == OB_OK &&
               contains(&text, wanted) && !(unwanted && contains(&text, unwanted));
     buf_free(&text);
@@ -74,11 +74,36 @@ static bool probe(const struct tok *tok, const struct jinja *jinja, const char *
     return ok;
 }
 
+/* Whether the conversation, given as JSON, renders and shows `wanted` but not `unwanted`; some
+ * templates work only with tools. */
+static bool probe(const struct tok *tok, const struct jinja *jinja, const char *messages,
+                  const char *wanted, const char *unwanted) {
+    static const char *const tools[] = {
+        "null", "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\","
+                " \"parameters\": {\"type\": \"object\", \"properties\": {}}}}]"};
+    return probe_with(tok, jinja, messages, tools[0], wanted, unwanted) ||
+           probe_with(tok, jinja, messages, tools[1], wanted, unwanted);
+}
+
 #define PROBE_CONTENT(content) "[{\"role\": \"user\", \"content\": " content "}]"
-#define PROBE_CALL(arguments)                                                                \
-    "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"\"," \
-    " \"tool_calls\": [{\"id\": \"probe0001\", \"type\": \"function\", \"function\":"         \
+#define PROBE_CALL(content, arguments)                                                   \
+    "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": " content \
+    ", \"tool_calls\": [{\"id\": \"probe0001\", \"type\": \"function\", \"function\":"         \
     " {\"name\": \"f\", \"arguments\": " arguments "}}]}]"
+#define PROBE_OBJECT "{\"pr0be\": \"v\"}"
+#define PROBE_TEXT "\"{\\\"pr0be\\\": \\\"v\\\"}\""
+
+/* Some templates show calls only where the content is null. */
+static bool shows_object(const struct tok *tok, const struct jinja *j) {
+    static const char python[] = "'pr0be': ";
+    return probe(tok, j, PROBE_CALL("\"\"", PROBE_OBJECT), "pr0be", python) ||
+           probe(tok, j, PROBE_CALL("null", PROBE_OBJECT), "pr0be", python);
+}
+
+static bool shows_text(const struct tok *tok, const struct jinja *j) {
+    return probe(tok, j, PROBE_CALL("\"\"", PROBE_TEXT), "pr0be", NULL) ||
+           probe(tok, j, PROBE_CALL("null", PROBE_TEXT), "pr0be", NULL);
+}
 
 static ob_status open_form(const struct tok *tok, struct str source, struct form *out,
                            ob_error *error) {
@@ -91,9 +116,7 @@ static ob_status open_form(const struct tok *tok, struct str source, struct form
     out->text_content = probe(tok, j, PROBE_CONTENT("\"pr0be\""), "pr0be", NULL);
     out->part_content = probe(tok, j, PROBE_CONTENT("[{\"type\": \"text\", \"text\": \"pr0be\"}]"),
                               "pr0be", "'pr0be'");
-    out->text_arguments =
-        !probe(tok, j, PROBE_CALL("{\"pr0be\": \"v\"}"), "pr0be", "'pr0be': ") &&
-        probe(tok, j, PROBE_CALL("\"{\\\"pr0be\\\": \\\"v\\\"}\""), "pr0be", NULL);
+    out->text_arguments = !shows_object(tok, j) && shows_text(tok, j);
     return OB_OK;
 }
 

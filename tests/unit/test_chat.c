@@ -188,6 +188,12 @@ static void arguments_take_the_form_the_template_reads(void **state) {
     check_text(text, CALL("{\"x\": 1}"), "a{\"x\": 1}");
     check_text(items, CALL("\"{\\\"x\\\": 1}\""), "x=1");
     check_text(EACH_CALL("{{ c.function.arguments }}"), CALL("{\"x\": 1}"), "{\"x\": 1}");
+    /* also where calls are shown only beside a null content, or tools must be given */
+    check_text("{% for m in messages %}{% if m.content is none %}{% for c in m.tool_calls %}"
+               "{{ 'a' + c.function.arguments }}{% endfor %}{% endif %}{% endfor %}",
+               CALL("{\"x\": 1}"), "a{\"x\": 1}");
+    check_text("{% set n = tools | length if tools is not none %}" LOOP("{{ m.content }}"), PARTS,
+               "a\nb");
     /* null members are left out, content is kept */
     check_text(LOOP("{{ m.refusal is defined }}{{ m.content is none }}"), CALL("{}"),
                "FalseFalseFalseTrue");
