@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fuzz_http.c: any request through the checks, the routes and the fields to an answer, without
- * sockets, threads or a model: http.h, what server.c offers and the engine are small stand-ins here.
- * Input: a line "METHOD PATH HOST ORIGIN", then the body. There must be one answer, and good JSON. */
+ * sockets, threads or a model: http.h, what server.c offers and the engine are small stand-ins
+ * here. Input: a line "METHOD PATH HOST ORIGIN", then the body. There must be one answer, and good
+ * JSON. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

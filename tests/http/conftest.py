@@ -29,8 +29,8 @@ def fake():
 
 
 def start_real(*options):
-    server = Server(BUILD / 'src/cli/1bit', 'serve', '-m', 'qwen2.5-coder-0.5b', '-p', '0', *options)
-    return server.wait_ready()
+    program = BUILD / 'src/cli/1bit'
+    return Server(program, 'serve', '-m', 'qwen2.5-coder-0.5b', '-p', '0', *options).wait_ready()
 
 
 @pytest.fixture(scope='module')
