@@ -37,7 +37,7 @@ const struct command command_serve = {
         "once; /health says 503 until the model is loaded, then 200. There is no authentication: "
         "on 127.0.0.1 only programs of this machine can use it.\n\n"
         "  1bit serve -m qwen2.5-coder-0.5b\n"
-        "  curl http://127.0.0.1:8000/v1/chat/completions -d "
-        "'{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'",
+        "  curl http://127.0.0.1:8000/v1/chat/completions \\\n"
+        "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'",
     .run = run,
 };
