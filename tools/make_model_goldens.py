@@ -14,7 +14,8 @@ import pathlib
 import struct
 import sys
 
-TEXT = """The engine reads a model file, checks every byte of it, and answers. A kernel that is fast and
+TEXT = """\
+The engine reads a model file, checks every byte of it, and answers. A kernel that is fast and
 wrong is worth nothing, so each one is compared with a plain definition.
 
 def fibonacci(n: int) -> int:

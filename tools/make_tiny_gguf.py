@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/tiny.gguf: a qwen2 with two layers and random weights in the formats a Q4_K_M
-file mixes, so that tests of the engine and the program need no download. Its tokenizer knows the 256
-bytes, a few merges and three control tokens. What it says is noise.
+file mixes, so that tests of the engine and the program need no download. Its tokenizer knows the
+256 bytes, a few merges and three control tokens. What it says is noise.
 
     make_tiny_gguf.py      (needs numpy and gguf)"""
 import pathlib
@@ -79,8 +79,9 @@ def main() -> None:
     w.add_token_merges(merges)
     w.add_eos_token_id(tokens.index("<|im_end|>"))
     w.add_add_bos_token(False)
-    w.add_chat_template("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
-                        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+    w.add_chat_template(
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
 
     def matrix(name: str, kind: T, rows: int, cols: int) -> None:
         w.add_tensor(name + ".weight", random_blocks(kind, rows, cols), raw_dtype=kind)
@@ -96,7 +97,8 @@ def main() -> None:
         b = f"blk.{i}."
         vector(b + "attn_norm.weight", WIDTH, 1.0)
         vector(b + "ffn_norm.weight", WIDTH, 1.0)
-        for name, rows, kind in (("attn_q", WIDTH, T.Q4_K), ("attn_k", kv, T.Q5_0), ("attn_v", kv, T.Q6_K)):
+        for name, rows, kind in (("attn_q", WIDTH, T.Q4_K), ("attn_k", kv, T.Q5_0),
+                                 ("attn_v", kv, T.Q6_K)):
             matrix(b + name, kind, rows, WIDTH)
             vector(b + name + ".bias", rows, 0.0)
         matrix(b + "attn_output", T.Q4_K, WIDTH, WIDTH)

@@ -70,7 +70,8 @@ print("ln2 hi, lo", (float(f32(mpf(int(ln2 * 2**15)) / 2**15))).hex(),
 # exp(r) = 1 + r + r^2 P(r)
 half = ln2 / 2 * mpf("1.01")
 series = lambda r: (exp(r) - 1 - r) / r**2 if abs(r) > tiny else mpf(1) / 2 + r / 6
-show("exp", [f32(k) for k in remez(series, lambda r: r**2 / exp(r) + mpf(10) ** -9, -half, half, 4)[0]])
+found = remez(series, lambda r: r**2 / exp(r) + mpf(10) ** -9, -half, half, 4)
+show("exp", [f32(k) for k in found[0]])
 # tanh(x) = x + x^3 P(x^2), x in [0, 0.625]
 t = lambda z: (tanh(sqrt(z)) / sqrt(z) - 1) / z
 show("tanh", rounded(t, lambda z: z * sqrt(z) / tanh(sqrt(z)), tiny, mpf("0.625") ** 2, 4))

@@ -17,7 +17,7 @@ uint32_t pool_threads(const struct pool *pool);
 
 /* Calls fn(arg, chunk, thread) for chunk = 0..chunks-1, thread in 0..threads-1, and returns when
  * all are done. One caller at a time; not from inside fn. */
-void pool_run(struct pool *pool, uint32_t chunks, void (*fn)(void *arg, uint32_t chunk, uint32_t thread),
-              void *arg);
+void pool_run(struct pool *pool, uint32_t chunks,
+              void (*fn)(void *arg, uint32_t chunk, uint32_t thread), void *arg);
 
 #endif

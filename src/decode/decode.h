@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decode.h: face of decode/: the loop that serves requests on one engine. One owner thread runs steps:
- * every running request's next token first, then as many prompt tokens as the step has room for.
- * submit, cancel and release may be called from any thread.
+ * decode.h: face of decode/: the loop that serves requests on one engine. One owner thread runs
+ * steps: every running request's next token first, then as many prompt tokens as the step has room
+ * for. submit, cancel and release may be called from any thread.
  *
  * Sequences of finished requests are kept while there is room, so that a request which starts with
  * the same tokens does not compute them again. When the KV memory is full the idle ones go first,
- * then the youngest running request gives its pages back and is computed again later: never lost. */
+ * then the youngest running request gives its pages back and is computed again later: never
+ * lost. */
 #ifndef DECODE_DECODE_H
 #define DECODE_DECODE_H
 

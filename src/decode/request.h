@@ -40,8 +40,8 @@ struct ob_request *request_new(struct loop *loop, struct engine *engine, const s
                                const ob_request_options *options, ob_error *error);
 void request_free(struct ob_request *r);
 
-/* Takes the row of logits after the last token: samples, appends, emits. Returns the finish reason if
- * this was the last token (its event has then been delivered). */
+/* Takes the row of logits after the last token: samples, appends, emits. Returns the finish reason
+ * if this was the last token (its event has then been delivered). */
 ob_finish request_token(struct ob_request *r, struct engine *engine, const struct tok *tok,
                         const float *logits);
 /* Delivers the last event with the text still held. */

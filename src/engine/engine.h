@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine.h: face of engine/: a model bound to a device, its paged KV memory, sequences, and the step
- * that advances several of them at once. One owner thread calls everything here.
+ * engine.h: face of engine/: a model bound to a device, its paged KV memory, sequences, and the
+ * step that advances several of them at once. One owner thread calls everything here.
  *
- * The law: a sequence's logits depend on its tokens alone, whatever else is in a step and however its
- * tokens are cut into steps. */
+ * The law: a sequence's logits depend on its tokens alone, whatever else is in a step and however
+ * its tokens are cut into steps. */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
@@ -52,9 +52,10 @@ struct engine_item {
 /* Would the KV memory hold these now? */
 bool engine_fits(const struct engine *engine, const struct engine_item *item, uint32_t items);
 
-/* Appends each item's tokens to its sequence. logits: rows [sum of item.logits, vocab] in order of the
- * items, valid until the next step. On an error no sequence has changed: OB_ERR_LIMIT if the KV memory
- * is full or a sequence would pass the context, OB_ERR_ARGUMENT for an id outside the vocabulary. */
+/* Appends each item's tokens to its sequence. logits: rows [sum of item.logits, vocab] in order of
+ * the items, valid until the next step. On an error no sequence has changed: OB_ERR_LIMIT if the KV
+ * memory is full or a sequence would pass the context, OB_ERR_ARGUMENT for an id outside the
+ * vocabulary. */
 ob_status engine_step(struct engine *engine, const struct engine_item *item, uint32_t items,
                       const float **logits, ob_error *error);
 

@@ -45,8 +45,8 @@ struct seq {
     uint32_t *end;        /* [groups]: one past the last page taken */
 };
 
-/* seq.c: takes the pages for n more tokens; false if the memory does not hold them (then nothing has
- * changed). */
+/* seq.c: takes the pages for n more tokens; false if the memory does not hold them (then nothing
+ * has changed). */
 bool seq_grow(struct seq *seq, uint32_t n);
 /* Pages n more tokens need in a group beyond those it has. */
 uint32_t seq_needs(const struct seq *seq, uint32_t group, uint32_t n);

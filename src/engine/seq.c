@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * seq.c: a sequence's page tables. Invariant: for each group, pages [first, end) are held, and cover
- * every position below `length` that a later position can see. */
+ * seq.c: a sequence's page tables. Invariant: for each group, pages [first, end) are held, and
+ * cover every position below `length` that a later position can see. */
 #include <stdlib.h>
 
 #include "engine/internal.h"

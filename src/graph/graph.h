@@ -88,7 +88,7 @@ struct node {
         struct {
             enum norm_kind kind;
             float eps;
-            uint32_t width;              /* elements normed together; divides cols; weight [width] */
+            uint32_t width; /* elements normed together; divides cols; weight [width] */
         } norm;
         struct { enum act_kind act; } glu;         /* in: gate, up */
         struct { float value; } scale;

@@ -27,10 +27,10 @@
 
 /* ---- activations quantized to 8 bits for the integer formats ----
  * A row of `cols` (multiple of 32) floats in blocks of 32: q = nearest even of x * (127 / amax),
- * d = amax / 127 with its last two mantissa bits cleared: then 1.5 * 2^23 * d is exact, and a kernel can
- * turn (float)dot * d into one fused multiply-add on the integer's bits (see body/linear_tile.h).
- * A block whose amax is below 2^-100 is zero (q and d are 0); one with a NaN, an infinity or an amax
- * of 2^100 or more has q = 0 and d = NaN, so that it shows in every output.
+ * d = amax / 127 with its last two mantissa bits cleared: then 1.5 * 2^23 * d is exact, and a
+ * kernel can turn (float)dot * d into one fused multiply-add on the integer's bits (see
+ * body/linear_tile.h). A block whose amax is below 2^-100 is zero (q and d are 0); one with a NaN,
+ * an infinity or an amax of 2^100 or more has q = 0 and d = NaN, so that it shows in every output.
  * sum16 are the sums of q over each 16, in which offsets of unsigned codes and mins are taken.
  *
  * Byte layout of one row (act_row_bytes): q[cols], pad to 64 · d[cols/32], pad to 64 ·

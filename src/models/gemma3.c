@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemma3.c: Gemma3ForCausalLM (text): norms before and after each sub-layer (weights mean 1 + w; GGUF
- * stores the sum), q and k norms, GELU, embeddings scaled by sqrt(width), five window layers to one
- * full layer, each kind with its own rotary base. */
+ * gemma3.c: Gemma3ForCausalLM (text): norms before and after each sub-layer (weights mean 1 + w;
+ * GGUF stores the sum), q and k norms, GELU, embeddings scaled by sqrt(width), five window layers
+ * to one full layer, each kind with its own rotary base. */
 #include <math.h>
 
 #include "models/blocks/decoder.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * model.h: a loaded model: its source read through a recipe into hyperparameters, canonical weights
- * and the graph of one step. A recipe (recipe.h) knows a family; this knows what all have in common:
- * every required key and tensor present, every shape as the recipe says, every tensor of the file
- * known. Nothing here knows a device. Immutable after model_open but for weight.bound. */
+ * and the graph of one step. A recipe (recipe.h) knows a family; this knows what all have in
+ * common: every required key and tensor present, every shape as the recipe says, every tensor of
+ * the file known. Nothing here knows a device. Immutable after model_open but for weight.bound. */
 #ifndef MODELS_MODEL_H
 #define MODELS_MODEL_H
 

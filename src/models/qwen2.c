@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * qwen2.c: Qwen2ForCausalLM (Qwen 1.5 to 2.5): Llama with biases on q, k and v, rotary halves, and a
- * window on the later layers where the file turns it on. */
+ * qwen2.c: Qwen2ForCausalLM (Qwen 1.5 to 2.5): Llama with biases on q, k and v, rotary halves, and
+ * a window on the later layers where the file turns it on. */
 #include "models/blocks/decoder.h"
 #include "models/qwen2.h"
 

@@ -58,8 +58,8 @@ struct recipe {
     const char *model_type;  /* config.json's; further ones in also_type */
     const char *also_type;
     const char *hf_class;    /* "Qwen2ForCausalLM" */
-    const struct key *const *keys;       /* tables, ended by NULL; a table ends with gguf = hf = NULL */
-    const struct tensor *const *tensors; /* likewise, a table ends with name = NULL */
+    const struct key *const *keys;       /* ended by NULL; a table by gguf = hf = NULL */
+    const struct tensor *const *tensors; /* likewise; a table by name = NULL */
     const char *act;         /* the activation's names in config.json, '|' between; checked */
     /* What tables cannot say: ropes, windows, scales. Runs after keys were read. */
     ob_status (*derive)(struct build *b, ob_error *error);
@@ -86,7 +86,8 @@ struct weight *build_weight(struct build *b, const char *name);
 struct weight *build_global(struct build *b, const char *name);
 
 /* First of '|'-separated paths that the source has, in this source's spelling; NULL if none. */
-const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch, size_t size);
+const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
+                      size_t size);
 bool build_f32(struct build *b, const char *gguf, const char *hf, float *out);
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out);
 bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out);

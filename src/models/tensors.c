@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tensors.c: from a recipe's tensors[] to canonical weights: each tensor is looked up in the source's
- * spelling, its shape compared with the formula, and transformed if its Hugging Face form is not
- * the canonical one (a copy in the model's arena, counted). Vectors always become F32. */
+ * tensors.c: from a recipe's tensors[] to canonical weights: each tensor is looked up in the
+ * source's spelling, its shape compared with the formula, and transformed if its Hugging Face form
+ * is not the canonical one (a copy in the model's arena, counted). Vectors always become F32. */
 #include <stdio.h>
 #include <stdlib.h>
 

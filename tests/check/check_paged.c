@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * check_paged.c: attention of the cpu and ref devices against softmax(q k^T) v written out over
- * plain rows: pages, windows, which query heads share a KV head, positions before and in the step. */
+ * plain rows: pages, windows, which query heads share a KV head, positions before and in the
+ * step. */
 #include <math.h>
 #include <stdio.h>
 

@@ -81,7 +81,8 @@ def test_forbidden_include_is_named(tree, path, included):
 @pytest.mark.parametrize('path, text, said', [
     ('src/quant/quants.def', SPDX + '/* alphabetical */\nQUANT(f32)\nQUANT(f16)\n',
      'not alphabetical at f32'),
-    ('src/quant/quants.def', SPDX + 'QUANT(f16)\nQUANT(f32)\nQUANT(f32)\n', 'listed twice: QUANT(f32)'),
+    ('src/quant/quants.def', SPDX + 'QUANT(f16)\nQUANT(f32)\nQUANT(f32)\n',
+     'listed twice: QUANT(f32)'),
     ('src/quant/quants.def', SPDX + 'QUANT(f16)\nQUANT(f32)\nQUANT(q8_0)\n',
      'q8_0 has no src/quant/q8_0.c'),
     ('src/quant/quants.def', SPDX + 'QUANT(f16)\n', 'quant_f32 has no row'),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * npz.h: one array of an uncompressed .npz (a zip of .npy files) for tests; our own goldens only, so
- * a malformed file just fails the test. */
+ * npz.h: one array of an uncompressed .npz (a zip of .npy files) for tests; our own goldens only,
+ * so a malformed file just fails the test. */
 #ifndef TESTS_NPZ_H
 #define TESTS_NPZ_H
 

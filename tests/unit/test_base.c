@@ -43,8 +43,9 @@ static void buf_grows_and_fails_once(void **state) {
 
 static void utf8_follows_rfc3629(void **state) {
     (void)state;
-    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80",
-                                      "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5", "\xff", "\xe2\x82"};
+    static const char *const bad[] = {"\x80",         "\xc0\x80",         "\xc1\xbf",
+                                      "\xe0\x80\x80", "\xed\xa0\x80",     "\xf0\x80\x80\x80",
+                                      "\xf4\x90\x80\x80", "\xf5", "\xff", "\xe2\x82"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint32_t c;
         assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &c), 1);
@@ -118,7 +119,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_aligns_and_zeroes),   cmocka_unit_test(buf_grows_and_fails_once),
         cmocka_unit_test(utf8_follows_rfc3629),      cmocka_unit_test(pool_runs_each_chunk_once),
-        cmocka_unit_test(errors_keep_the_innermost_place), cmocka_unit_test(missing_files_are_named),
+        cmocka_unit_test(errors_keep_the_innermost_place),
+        cmocka_unit_test(missing_files_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_engine.c: whole models: each family's fixture against transformers' FP32 logits, real files
- * against goldens made by transformers, and the laws: a sequence's logits depend on its tokens alone,
- * not on chunks, neighbours, threads, rollback or the ISA. */
+ * against goldens made by transformers, and the laws: a sequence's logits depend on its tokens
+ * alone, not on chunks, neighbours, threads, rollback or the ISA. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

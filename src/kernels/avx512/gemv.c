@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemv.c: see gemv.h. Sixteen rows at a time: vpdpbusd takes 64 codes of one row, and the sums of the
- * sixteen rows are then added across, so that each sub-block's dot products lie in one vector, a row
- * a lane. That is integer arithmetic, exact in any order; the float chain of a row runs in its lane
- * as in linear.c.
+ * gemv.c: see gemv.h. Sixteen rows at a time: vpdpbusd takes 64 codes of one row, and the sums of
+ * the sixteen rows are then added across, so that each sub-block's dot products lie in one vector,
+ * a row a lane. That is integer arithmetic, exact in any order; the float chain of a row runs in
+ * its lane as in linear.c.
  *
  * Shuffles are the limit: two a row and 64 codes. Measured on one Sapphire Rapids core beside the
  * unpacking path: see docs/cpu.md. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemv.h: one token's products, straight from the rows of a tile. Unpacking into tile order pays only
- * when several tokens share it; for one it would be most of the work. Same bits as unpack and mul. */
+ * gemv.h: one token's products, straight from the rows of a tile. Unpacking into tile order pays
+ * only when several tokens share it; for one it would be most of the work. Same bits as unpack and
+ * mul. */
 #ifndef KERNELS_AVX512_GEMV_H
 #define KERNELS_AVX512_GEMV_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decoder.h: the layer most families share (pre-norm attention and gated MLP), its keys and tensors.
- * What a file's tensors say needs no argument: biases, per-head norms of q and k, and norms after a
- * sub-layer are used where the recipe lists them and the file has them. */
+ * decoder.h: the layer most families share (pre-norm attention and gated MLP), its keys and
+ * tensors. What a file's tensors say needs no argument: biases, per-head norms of q and k, and
+ * norms after a sub-layer are used where the recipe lists them and the file has them. */
 #ifndef MODELS_BLOCKS_DECODER_H
 #define MODELS_BLOCKS_DECODER_H
 
@@ -16,8 +16,8 @@ extern const struct tensor decoder_tensors[];
 extern const struct tensor decoder_qk_tensors[];
 extern const struct tensor decoder_qkv_bias_tensors[];
 
-/* Defaults that depend on other keys (head size, attention scale), checks between keys, one rope for
- * all layers, no windows. Families with more call it first. */
+/* Defaults that depend on other keys (head size, attention scale), checks between keys, one rope
+ * for all layers, no windows. Families with more call it first. */
 ob_status decoder_derive(struct build *b, ob_error *error);
 /* Sets hp.window from config.json's layer_types; false if it has none. */
 bool decoder_layer_types(struct build *b);

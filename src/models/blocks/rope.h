@@ -2,8 +2,8 @@
  *
  * rope.h: from a file's description of its rotary embedding to the angle per position of each pair.
  * freq[i] = base^(-2i/d), changed by the scaling: linear (divided by the factor), llama3 (by
- * wavelength, Llama 3.1), yarn (Peng et al. 2023, arXiv:2309.00071), or a file's own factor for each
- * pair (`rope_freqs.weight`). Computed in FP32 steps as transformers does. */
+ * wavelength, Llama 3.1), yarn (Peng et al. 2023, arXiv:2309.00071), or a file's own factor for
+ * each pair (`rope_freqs.weight`). Computed in FP32 steps as transformers does. */
 #ifndef MODELS_BLOCKS_ROPE_H
 #define MODELS_BLOCKS_ROPE_H
 
