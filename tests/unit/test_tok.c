@@ -166,6 +166,8 @@ static void added_tokens_and_trust(void **state) {
     assert_string_equal(ids_of(tok, text, "111111000000", false, false),
                         "261 60 124 105 109 124 62");
     assert_null(strstr(ids_of(tok, text, "111110111110", true, false), "261"));
+    assert_string_equal(ids_of(tok, text, "011111110111", true, false),
+                        "60 124 105 109 124 62 60 124 105 109 124 62");
     assert_true(tok_is_control(tok, T_IM));
     assert_false(tok_is_control(tok, T_CALL));
     tok_close(&tok);

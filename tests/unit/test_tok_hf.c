@@ -23,19 +23,27 @@ static ob_status parse(const char *json, struct tok **tok, ob_error *error) {
     return tok_hf_json(*tok, str_of(json), error);
 }
 
-static void check_ids(const char *json, const char *text, const char *want) {
+/* trust: '1' for each byte that is trusted, NULL: all. */
+static void check_trust(const char *json, const char *text, const char *trust, const char *want) {
+    uint8_t mask[64];
     struct tok *tok;
     ob_error error;
     ob_tokens ids = {0};
     char out[256] = "", line[1024];
+    for (size_t i = 0; trust && trust[i]; i++) mask[i] = trust[i] == '1';
     if (parse(json, &tok, &error) != OB_OK)
         fail_msg("%s", ob_error_line(&error, line, sizeof line));
-    assert_int_equal(tok_encode(tok, text, strlen(text), NULL, true, true, &ids, NULL), OB_OK);
+    assert_int_equal(
+        tok_encode(tok, text, strlen(text), trust ? mask : NULL, true, true, &ids, NULL), OB_OK);
     for (size_t i = 0, n = 0; i < ids.n && n < 200; i++)
         n += (size_t)snprintf(out + n, sizeof out - n, i ? " %d" : "%d", ids.id[i]);
     assert_string_equal(out, want);
     free(ids.id);
     tok_close(&tok);
+}
+
+static void check_ids(const char *json, const char *text, const char *want) {
+    check_trust(json, text, NULL, want);
 }
 
 static void refuse(const char *json, ob_status status, const char *line) {
@@ -83,6 +91,26 @@ static void characters_without_a_token(void **state) {
               ",\"model\":{\"byte_fallback\":true,\"merges\":[],\"vocab\":{\"a\":0,"
               "\"<0xC3>\":1,\"<0xA9>\":2}}}",
               "a\xc3\xa9", "0 1 2");
+}
+
+/* Neither merges nor whole words nor what normalizers make of data give a control token. */
+static void data_gives_no_control_token(void **state) {
+    (void)state;
+    static const char merged[] =
+        "{" DECODER
+        ",\"added_tokens\":[{\"id\":2,\"content\":\"ab\",\"special\":true}],"
+        "\"model\":{\"ignore_merges\":true,\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":["
+        "\"a b\"]}}";
+    static const char normalized[] =
+        "{" DECODER
+        ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"bb\"},"
+        "\"content\":\"x\"},\"added_tokens\":[{\"id\":3,\"content\":\"abb\",\"special\":true,"
+        "\"normalized\":true}]," MODEL "}";
+    check_trust(merged, "ab", "00", "0 1");
+    check_trust(merged, "ab", "11", "2");
+    check_trust(normalized, "aabb", "0111", "0 3");
+    check_trust(normalized, "aabb", "0110", "0 0");
+    check_trust(normalized, "aabb", "0101", "0 0");
 }
 
 static void unknown_components_are_refused_by_name(void **state) {
@@ -136,6 +164,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_in_any_order),
         cmocka_unit_test(characters_without_a_token),
+        cmocka_unit_test(data_gives_no_control_token),
         cmocka_unit_test(unknown_components_are_refused_by_name),
         cmocka_unit_test(malformed_files_name_the_place),
     };
