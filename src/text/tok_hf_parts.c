@@ -260,8 +260,9 @@ static ob_status check(const struct reader *r) {
 ob_status tok_hf_json(struct tok *tok, struct str json, ob_error *error) {
     enum { ADDED, NORMALIZER, PRE, POST, DECODER, MODEL, MEMBERS };
     struct tok_hf_member m[MEMBERS] = {
-        [ADDED] = {"added_tokens"},  [NORMALIZER] = {"normalizer"}, [PRE] = {"pre_tokenizer"},
-        [POST] = {"post_processor"}, [DECODER] = {"decoder"},       [MODEL] = {"model"}};
+        [ADDED] = {.name = "added_tokens"}, [NORMALIZER] = {.name = "normalizer"},
+        [PRE] = {.name = "pre_tokenizer"},  [POST] = {.name = "post_processor"},
+        [DECODER] = {.name = "decoder"},    [MODEL] = {.name = "model"}};
     struct reader r = {.tok = tok, .error = error};
     ob_status s = tok_hf_members(json, json, m, MEMBERS, error);
     if (s == OB_OK && !m[MODEL].value.p)

@@ -311,16 +311,16 @@ ob_status tok_hf_vocab(struct tok *tok, struct str model, struct str added, stru
                        ob_error *error) {
     enum { TYPE, VOCAB, MERGES, UNK, FUSE, FALLBACK, WHOLE, DROPOUT, PREFIX, SUFFIX, MEMBERS };
     struct tok_hf_member m[MEMBERS] = {
-        [TYPE] = {"type"},
-        [VOCAB] = {"vocab"},
-        [MERGES] = {"merges"},
-        [UNK] = {"unk_token"},
-        [FUSE] = {"fuse_unk"},
-        [FALLBACK] = {"byte_fallback"},
-        [WHOLE] = {"ignore_merges"},
-        [DROPOUT] = {"dropout"},
-        [PREFIX] = {"continuing_subword_prefix"},
-        [SUFFIX] = {"end_of_word_suffix"},
+        [TYPE] = {.name = "type"},
+        [VOCAB] = {.name = "vocab"},
+        [MERGES] = {.name = "merges"},
+        [UNK] = {.name = "unk_token"},
+        [FUSE] = {.name = "fuse_unk"},
+        [FALLBACK] = {.name = "byte_fallback"},
+        [WHOLE] = {.name = "ignore_merges"},
+        [DROPOUT] = {.name = "dropout"},
+        [PREFIX] = {.name = "continuing_subword_prefix"},
+        [SUFFIX] = {.name = "end_of_word_suffix"},
     };
     ob_status status = tok_hf_members(model, base, m, MEMBERS, error);
     if (status == OB_OK) status = check_type(m[TYPE].value, error);

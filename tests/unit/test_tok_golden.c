@@ -31,7 +31,7 @@ static int free_strings(void **state) {
 
 static struct tok *open_tok(const char *path) {
     struct source *source;
-    struct tok *tok;
+    struct tok *tok = NULL;
     ob_error error;
     char line[1024];
     if (source_open(path, &source, &error) != OB_OK || tok_open(source, &tok, &error) != OB_OK)
