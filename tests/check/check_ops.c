@@ -76,6 +76,38 @@ static make_fn *const makers[OP_COUNT] = {
 #undef OP
 };
 
+/* A node of three weights gives the bits of three nodes of one; biases stay with their weights. */
+static void run_apart(struct check_row *row, const void *arg) {
+    enum { ROWS = 40, COLS = 96, N = TOKENS * ROWS };
+    const enum cpu_isa *isa = arg;
+    const enum quant_index quant[3] = {QUANT_q8_0, QUANT_f32, QUANT_q8_0};
+    struct tiny t;
+    tiny_init(&t, row);
+    struct weight *w[3], *bias[3], *x = tiny_weight(&t, quant_list[QUANT_f32], IDS, COLS);
+    for (int i = 0; i < 3; i++) {
+        w[i] = tiny_weight(&t, quant_list[quant[i]], ROWS, COLS);
+        bias[i] = i == 1 ? NULL : tiny_weight(&t, quant_list[QUANT_f32], 1, ROWS);
+    }
+    for (int i = 0; i < 3; i++) {
+        float *got[2];
+        for (int together = 0; together < 2; together++) {
+            value_id out[3];
+            graph_init(&t.graph, &t.arena);
+            value_id in = graph_embed(&t.graph, x, 1);
+            graph_linear(&t.graph, in, together ? 3 : 1, together ? w : w + i,
+                         together ? bias : bias + i, out);
+            t.graph.logits = together ? out[i] : out[0];
+            struct tiny_run device;
+            tiny_open(&device, &t, cpu_isa_name(*isa), 3, KV_F32, TOKENS);
+            got[together] = check_output(row, N);
+            tiny_step(&device, (const uint32_t[TINY_SEQS]){TOKENS}, got[together]);
+            tiny_close(&device);
+        }
+        check_equal(row, got[1], got[0], N);
+    }
+    arena_free(&t.arena);
+}
+
 struct ops_case { enum op op; enum cpu_isa isa; enum kv_type kv; };
 
 static void run(struct check_row *row, const void *arg) {
@@ -97,6 +129,7 @@ static void run(struct check_row *row, const void *arg) {
 }
 
 void check_ops(struct check *check) {
+    CHECK_ISAS(check, isa) check_run(check, run_apart, &isa, "linear.%s.apart", cpu_isa_name(isa));
     for (int op = 0; op < OP_COUNT; op++)
         CHECK_ISAS(check, isa)
             for (int kv = 0; kv < (op == OP_attention ? KV_TYPES : 1); kv++) {
