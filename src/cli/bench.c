@@ -9,6 +9,8 @@
 #include "base/rng.h"
 #include "cli/cli.h"
 
+#include <errno.h>
+
 enum { LENGTHS = 32, RUNS = 1000 };
 
 struct measure {
@@ -153,7 +155,7 @@ static int report(ob_engine *engine, struct measure *m, const char *kind, const 
             json_array_append_new(results, json_of(m));
         else
             printf("%8s %10.2f %10.2f %10.2f\n", name, m->mean, m->median, m->deviation);
-        fflush(stdout);
+        if (fflush(stdout) != 0) return cli_output_failed(errno);
     }
     return EXIT_OK;
 }
@@ -175,6 +177,16 @@ static int run(const struct options *options) {
         return cli_fail_error(&error);
     }
     ob_engine_get_info(engine, &info);
+    uint32_t longest = 0;
+    for (size_t i = 0; i < prompt_n + answer_n; i++) {
+        uint32_t n = i < prompt_n ? prompts[i] : answers[i - prompt_n];
+        if (n > longest) longest = n;
+    }
+    if (longest > info.context) {
+        free(m);
+        ob_engine_close(&engine);
+        return cli_fail("%u tokens are more than the context of %u", longest, info.context);
+    }
     json_t *results = json_array();
     if (!options->json) print_head(&info);
     int code = report(engine, m, "pp", prompts, prompt_n, options, results);

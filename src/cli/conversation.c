@@ -47,8 +47,9 @@ ob_status conversation_add(struct conversation *conversation, const char *role, 
         return conversation->text.failed ? error_memory(error, "a conversation", text.n) : OB_OK;
     }
     json_t *content = json_stringn(text.p, text.n);
-    if (!content && strcmp(role, "user") == 0)
-        return error_set(error, OB_ERR_ARGUMENT, "the prompt is not UTF-8 (--raw takes any bytes)");
+    if (!content && strcmp(role, "assistant") != 0)
+        return error_set(error, OB_ERR_ARGUMENT, "the %s is not UTF-8 (--raw takes any bytes)",
+                         strcmp(role, "user") == 0 ? "prompt" : "system message");
     if (!content) content = cli_json_text(text);
     json_t *message = json_pack("{s:s, s:o}", "role", role, "content", content);
     if (json_array_append_new(conversation->messages, message) != 0)

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "server/clean.h"
 #include "server/internal.h"
 #include "server/reply.h"
 
@@ -199,6 +200,27 @@ static char *model_of(const char *path) {
     return strndup(path + start, end - start);
 }
 
+/* The id that replies carry: JSON, so it must be UTF-8. A file's name is made so, an alias refused. */
+static ob_status name_model(const struct server_options *options, char **out, ob_error *error) {
+    struct buf clean = BUF_INIT;
+    char *name = options->alias ? strdup(options->alias) : model_of(options->engine.model);
+    if (name) clean_text(&clean, str_of(name));
+    bool same = name && clean.p && strcmp(clean.p, name) == 0;
+    free(name);
+    if (!name || clean.failed) {
+        buf_free(&clean);
+        return error_memory(error, "the model's name", 0);
+    }
+    if (options->alias && !same) {
+        buf_free(&clean);
+        ob_status s = error_set(error, OB_ERR_ARGUMENT, "is empty or not UTF-8");
+        error_at(error, NULL, "alias", OB_NO_OFFSET);
+        return s;
+    }
+    *out = clean.p;
+    return OB_OK;
+}
+
 static void stop(struct server *server) {
     os_lock(&server->lock);
     if (server->load_error.status == OB_OK) notice(server, "stopping");
@@ -236,8 +258,8 @@ ob_status server_run(const struct server_options *options, ob_error *error) {
         return error_set(error, OB_ERR_ARGUMENT, "no model is given");
     struct server server = {.options = *options, .created = (int64_t)time(NULL)};
     if (!options->host) server.options.host = "127.0.0.1";
-    server.model = options->alias ? strdup(options->alias) : model_of(options->engine.model);
-    if (!server.model) return error_memory(error, "the model's name", 0);
+    ob_status named = name_model(options, &server.model, error);
+    if (named != OB_OK) return named;
     os_mutex_init(&server.lock);
     os_cond_init(&server.empty);
     os_stop_on_signals();

@@ -302,16 +302,21 @@ static ob_status check_objects(const json_t *list, const char *name, ob_error *e
     return OB_OK;
 }
 
+/* A field of the request; null counts as absent. */
+static json_t *field(const json_t *request, const char *name) {
+    json_t *value = json_object_get(request, name);
+    return json_is_null(value) ? NULL : value;
+}
+
 /* Fills `data`, the template's names. */
 static ob_status fit_request(const struct form *form, const json_t *request, json_t *data,
                              ob_error *error) {
-    json_t *more = json_object_get(request, "chat_template_kwargs");
-    json_t *tools = json_object_get(request, "tools");
-    json_t *documents = json_object_get(request, "documents");
-    json_t *prompt = json_object_get(request, "add_generation_prompt"), *messages = json_array();
+    json_t *more = field(request, "chat_template_kwargs");
+    json_t *tools = field(request, "tools"), *documents = field(request, "documents");
+    json_t *prompt = field(request, "add_generation_prompt"), *messages = json_array();
     if (!messages || json_object_set_new(data, "messages", messages))
         return error_memory(error, "a chat", 0);
-    if (more && !json_is_null(more) && !json_is_object(more))
+    if (more && !json_is_object(more))
         return BAD(error, "not an object", "chat_template_kwargs");
     if (prompt && !json_is_boolean(prompt))
         return BAD(error, "not true or false", "add_generation_prompt");

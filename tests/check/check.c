@@ -170,10 +170,10 @@ static bool tier_wanted(const char *tier, const char **tiers, int count) {
 
 int main(int argc, char **argv) {
     struct check check = {.seed = (uint64_t)(os_seconds() * 1e6)};
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) return usage(0);
     const char **tiers = calloc((size_t)argc, sizeof *tiers);
     int count = 0;
     enum cpu_isa isa;
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) return usage(0);
     if (!tiers || !parse(&check, argc, argv, tiers, &count)) return usage(2);
     for (int i = 0; i < count; i++)
         if (!known_tier(tiers[i])) {

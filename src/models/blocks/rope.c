@@ -143,7 +143,7 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
     *out = (struct rope){.base = from->base, .half = dim / 2, .magnitude = 1};
     snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf, from->base_key_hf);
     build_f32(b, from->base_key_gguf, key, &out->base);
-    if (dim == 0 || dim % 2 || dim > b->hp->k_dim || !(out->base > 0)) {
+    if (dim == 0 || dim % 2 || dim > b->hp->k_dim || !(out->base > 0) || isinf(out->base)) {
         ob_status s = error_set(error, OB_ERR_FORMAT, "rotary dimension %u or base %g is wrong",
                                 dim, (double)out->base);
         error_at(error, source_path(b->source), "rope", OB_NO_OFFSET);
