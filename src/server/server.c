@@ -200,7 +200,7 @@ static char *model_of(const char *path) {
     return strndup(path + start, end - start);
 }
 
-/* The id that replies carry: JSON, so it must be UTF-8. A file's name is made so, an alias refused. */
+/* The id that replies carry, in JSON, so UTF-8: a file's name is made so, an alias refused. */
 static ob_status name_model(const struct server_options *options, char **out, ob_error *error) {
     struct buf clean = BUF_INIT;
     char *name = options->alias ? strdup(options->alias) : model_of(options->engine.model);

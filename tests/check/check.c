@@ -182,12 +182,14 @@ int main(int argc, char **argv) {
         }
     if (check.isa && (!cpu_isa_find(check.isa, &isa) || !cpu_has(isa))) {
         fprintf(stderr, "1bit-check: this processor does not run '%s'\n", check.isa);
+        free(tiers);
         return 2;
     }
     check.outcome = mmap(NULL, sizeof *check.outcome, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (check.outcome == MAP_FAILED) {
         fprintf(stderr, "1bit-check: no memory\n");
+        free(tiers);
         return 2;
     }
     if (!check.list) printf("seed %llu\n", (unsigned long long)check.seed);

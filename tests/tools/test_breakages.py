@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make mutate` takes too long for every change; that its list still fits the code is checked here."""
+"""`make mutate` is too slow for every change; that its list still fits the code is checked here."""
 import importlib.util
 import pathlib
 
