@@ -123,6 +123,6 @@ void pool_run(struct pool *pool, uint32_t chunks, void (*fn)(void *, uint32_t, u
     publish(pool);
     work(pool, 0);
     for (unsigned i = 0; atomic_load_explicit(&pool->busy, memory_order_acquire) != 0; i++)
-        if (i < SPIN) os_relax();
+        if (i < 100000) os_relax();
         else os_yield(); /* the machine is shared: let the late worker run */
 }

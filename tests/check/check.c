@@ -174,7 +174,10 @@ int main(int argc, char **argv) {
     const char **tiers = calloc((size_t)argc, sizeof *tiers);
     int count = 0;
     enum cpu_isa isa;
-    if (!tiers || !parse(&check, argc, argv, tiers, &count)) return usage(2);
+    if (!tiers || !parse(&check, argc, argv, tiers, &count)) {
+        free(tiers);
+        return usage(2);
+    }
     for (int i = 0; i < count; i++)
         if (!known_tier(tiers[i])) {
             fprintf(stderr, "1bit-check: no tier '%s'\n", tiers[i]);

@@ -305,6 +305,7 @@ static void chat_text_and_eval(void **state) {
 
     ob_engine_info info;
     ob_engine_get_info(engine, &info);
+    if (tokens.n == 0) fail();
     float *whole = malloc(tokens.n * info.vocab * sizeof *whole),
           *cut = malloc(tokens.n * info.vocab * sizeof *cut);
     double seconds;
