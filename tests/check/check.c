@@ -168,16 +168,12 @@ static bool tier_wanted(const char *tier, const char **tiers, int count) {
     return count == 0;
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv, const char **tiers) {
     struct check check = {.seed = (uint64_t)(os_seconds() * 1e6)};
     if (argc == 2 && strcmp(argv[1], "--help") == 0) return usage(0);
-    const char **tiers = calloc((size_t)argc, sizeof *tiers);
     int count = 0;
     enum cpu_isa isa;
-    if (!tiers || !parse(&check, argc, argv, tiers, &count)) {
-        free(tiers);
-        return usage(2);
-    }
+    if (!parse(&check, argc, argv, tiers, &count)) return usage(2);
     for (int i = 0; i < count; i++)
         if (!known_tier(tiers[i])) {
             fprintf(stderr, "1bit-check: no tier '%s'\n", tiers[i]);
@@ -185,14 +181,12 @@ int main(int argc, char **argv) {
         }
     if (check.isa && (!cpu_isa_find(check.isa, &isa) || !cpu_has(isa))) {
         fprintf(stderr, "1bit-check: this processor does not run '%s'\n", check.isa);
-        free(tiers);
         return 2;
     }
     check.outcome = mmap(NULL, sizeof *check.outcome, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (check.outcome == MAP_FAILED) {
         fprintf(stderr, "1bit-check: no memory\n");
-        free(tiers);
         return 2;
     }
     if (!check.list) printf("seed %llu\n", (unsigned long long)check.seed);
@@ -206,6 +200,13 @@ int main(int argc, char **argv) {
     }
     if (!check.list) printf("%u passed, %u failed\n", check.passed, check.failed);
     munmap(check.outcome, sizeof *check.outcome);
-    free(tiers);
     return check.failed > 0 || (check.passed == 0 && !check.list);
+}
+
+int main(int argc, char **argv) {
+    const char **tiers = calloc((size_t)argc + 1, sizeof *tiers);
+    if (!tiers) return 2;
+    int code = run(argc, argv, tiers);
+    free(tiers);
+    return code;
 }
