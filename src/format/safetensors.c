@@ -234,7 +234,7 @@ static ob_status read_part(struct safetensors *st, uint32_t index, ob_error *err
     pull_open(&r.json, (const char *)part->p + sizeof n, (size_t)n);
     ob_status status = read_header(&r);
     pull_close(&r.json);
-    if (status != OB_OK) return status;
+    if (status != OB_OK || st->list.n == first) return status;
     return check_overlaps(part, (struct safetensors_tensor *)(void *)(st->list.p + first),
                           (st->list.n - first) / sizeof(struct safetensors_tensor), error);
 }
