@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "base/path.h"
 #include "decode/decode.h"
 #include "onebit.h"
 #include "sample/sample.h"
@@ -33,13 +34,8 @@ static char *model_name(const struct source *source) {
     if (source_kind(source) == SOURCE_GGUF && source_str(source, "general.name", 0, &name) &&
         name.n)
         return strndup(name.p, name.n);
-    const char *path = source_path(source);
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/') n--;
-    size_t at = n;
-    while (at > 0 && path[at - 1] != '/') at--;
-    if (n - at > 5 && memcmp(path + n - 5, ".gguf", 5) == 0) n -= 5;
-    return strndup(path + at, n - at);
+    struct str stem = path_stem(source_path(source));
+    return strndup(stem.p, stem.n);
 }
 
 PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out,

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "base/path.h"
 #include "server/clean.h"
 #include "server/internal.h"
 #include "server/reply.h"
@@ -190,20 +191,11 @@ static void *load(void *arg) {
     return NULL;
 }
 
-/* The path's last part, without .gguf. */
-static char *model_of(const char *path) {
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/') end--;
-    size_t start = end;
-    while (start > 0 && path[start - 1] != '/') start--;
-    if (end - start > 5 && memcmp(path + end - 5, ".gguf", 5) == 0) end -= 5;
-    return strndup(path + start, end - start);
-}
-
 /* The id that replies carry, in JSON, so UTF-8: a file's name is made so, an alias refused. */
 static ob_status name_model(const struct server_options *options, char **out, ob_error *error) {
     struct buf clean = BUF_INIT;
-    char *name = options->alias ? strdup(options->alias) : model_of(options->engine.model);
+    struct str stem = path_stem(options->engine.model);
+    char *name = options->alias ? strdup(options->alias) : strndup(stem.p, stem.n);
     if (name) clean_text(&clean, str_of(name));
     bool same = name && clean.p && strcmp(clean.p, name) == 0;
     free(name);
