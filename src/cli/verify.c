@@ -38,7 +38,7 @@ static void scan_chunk(void *arg, uint32_t chunk, uint32_t thread) {
 
 ob_status inspect_verify(const struct source *source, ob_error *error) {
     struct pool *pool = pool_new(os_cores());
-    size_t bytes = pool ? sizeof(float) * CHUNK * pool_threads(pool) : 0;
+    size_t bytes = sizeof(float) * CHUNK * (pool ? pool_threads(pool) : 1);
     struct scan scan = {.scratch = malloc(bytes)};
     ob_status status = OB_OK;
     uint64_t done = 0, total = 0;
