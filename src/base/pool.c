@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pool.c: see pool.h. A job is published by raising `epoch`; each worker runs it once and counts
- * itself out in `busy`. fn, arg and chunks are written before epoch and only read until busy is 0,
- * so they need no lock. Parking: a worker that has spun SPIN times sleeps on the condition; the
- * publisher takes the lock only when somebody may be asleep. */
+ * pool.c: see pool.h. `open` holds what is left of the current job: its number in the high half,
+ * the chunks not yet taken in the low half. Taking a chunk is one compare-and-swap of both, so a
+ * thread that comes late, from an earlier job, can take nothing of a job it has not read: fn, arg
+ * and chunks are written before `open` and stay until `done` has counted every chunk taken.
+ *
+ * A job ends with its chunks, not with its threads: one that sleeps, or that the system has put
+ * aside, holds nobody up unless it is inside a chunk. Parking: a worker that has spun SPIN times
+ * sleeps on the condition; the publisher takes the lock only when somebody may be asleep. */
 #include "base/pool.h"
 
 #include <stdatomic.h>
@@ -21,9 +25,8 @@ struct pool {
     void (*fn)(void *, uint32_t, uint32_t);
     void *arg;
     uint32_t chunks;
-    _Alignas(64) atomic_uint epoch;
-    _Alignas(64) atomic_uint next;
-    _Alignas(64) atomic_uint busy;
+    _Alignas(64) atomic_uint_fast64_t open;
+    _Alignas(64) atomic_uint done;
     _Alignas(64) atomic_uint asleep;
     atomic_bool stop;
     os_mutex lock;
@@ -31,40 +34,47 @@ struct pool {
     struct worker { struct pool *pool; uint32_t index; os_thread thread; } *workers;
 };
 
-static void work(struct pool *pool, uint32_t thread) {
-    for (;;) {
-        uint32_t chunk = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-        if (chunk >= pool->chunks) return;
-        pool->fn(pool->arg, chunk, thread);
+static uint32_t left(uint64_t open) { return (uint32_t)open; }
+
+/* Runs chunks until the job has none left; returns how many. The next job is not published before
+ * these are counted, so all are of one job. */
+static uint32_t work(struct pool *pool, uint32_t thread) {
+    uint32_t taken = 0;
+    uint64_t open = atomic_load_explicit(&pool->open, memory_order_relaxed);
+    while (left(open) > 0) {
+        if (!atomic_compare_exchange_weak_explicit(&pool->open, &open, open - 1,
+                                                   memory_order_acquire, memory_order_relaxed))
+            continue;
+        pool->fn(pool->arg, pool->chunks - left(open), thread);
+        taken++;
+        open = atomic_load_explicit(&pool->open, memory_order_relaxed);
     }
+    return taken;
 }
 
-static bool changed(struct pool *pool, unsigned seen) {
-    return atomic_load_explicit(&pool->epoch, memory_order_acquire) != seen;
+static bool idle(struct pool *pool) {
+    return left(atomic_load(&pool->open)) == 0 && !atomic_load(&pool->stop);
 }
 
 static void *worker_main(void *arg) {
     struct worker *self = arg;
     struct pool *pool = self->pool;
-    unsigned seen = 0;
-    for (;;) {
-        for (int i = 0; i < SPIN && !changed(pool, seen); i++) os_relax();
-        if (!changed(pool, seen)) {
+    while (!atomic_load(&pool->stop)) {
+        for (int i = 0; i < SPIN && idle(pool); i++) os_relax();
+        if (idle(pool)) {
             os_lock(&pool->lock);
             atomic_fetch_add(&pool->asleep, 1);
-            while (atomic_load(&pool->epoch) == seen) os_wait(&pool->wake, &pool->lock);
+            while (idle(pool)) os_wait(&pool->wake, &pool->lock);
             atomic_fetch_sub(&pool->asleep, 1);
             os_unlock(&pool->lock);
         }
-        seen = atomic_load_explicit(&pool->epoch, memory_order_acquire);
-        if (atomic_load(&pool->stop)) return NULL;
-        work(pool, self->index);
-        atomic_fetch_sub_explicit(&pool->busy, 1, memory_order_release);
+        uint32_t taken = work(pool, self->index);
+        if (taken) atomic_fetch_add_explicit(&pool->done, taken, memory_order_release);
     }
+    return NULL;
 }
 
-static void publish(struct pool *pool) {
-    atomic_fetch_add(&pool->epoch, 1);
+static void wake(struct pool *pool) {
     if (atomic_load(&pool->asleep) == 0) return;
     os_lock(&pool->lock);
     os_broadcast(&pool->wake);
@@ -97,7 +107,7 @@ void pool_free(struct pool **p) {
     struct pool *pool = *p;
     if (!pool) return;
     atomic_store(&pool->stop, true);
-    publish(pool);
+    wake(pool);
     for (uint32_t i = 1; i < pool->threads; i++) os_thread_join(&pool->workers[i].thread);
     free(pool->workers);
     os_cond_free(&pool->wake);
@@ -118,11 +128,12 @@ void pool_run(struct pool *pool, uint32_t chunks, void (*fn)(void *, uint32_t, u
     pool->fn = fn;
     pool->arg = arg;
     pool->chunks = chunks;
-    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->busy, pool->threads - 1, memory_order_relaxed);
-    publish(pool);
-    work(pool, 0);
-    for (unsigned i = 0; atomic_load_explicit(&pool->busy, memory_order_acquire) != 0; i++)
-        if (i < 100000) os_relax();
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    uint64_t job = (atomic_load_explicit(&pool->open, memory_order_relaxed) >> 32) + 1;
+    atomic_store(&pool->open, job << 32 | chunks);
+    wake(pool);
+    chunks -= work(pool, 0);
+    for (unsigned i = 0; atomic_load_explicit(&pool->done, memory_order_acquire) != chunks; i++)
+        if (i < SPIN) os_relax();
         else os_yield(); /* the machine is shared: let the late worker run */
 }
