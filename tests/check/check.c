@@ -18,22 +18,31 @@
 #include "base/os.h"
 #include "base/str.h"
 
-enum { LIMIT = 300 };
+enum { LIMIT = 600 };
 
 struct check {
     const char *tier; /* of the subject at hand */
     const char *func; /* pattern, NULL = all */
     const char *isa;  /* NULL = all */
     uint64_t seed;
-    bool bench, list, verbose;
+    const char *golden; /* folder */
+    bool bench, rows, verbose;
     double bandwidth; /* bytes a second, measured for --bench */
     struct outcome *outcome;
-    uint32_t passed, failed;
+    uint32_t passed, failed, skipped;
+    uint64_t values; /* compared in this tier */
 };
 
 const uint32_t check_size[CHECK_SIZES] = {1, 15, 16, 17, 48, 1009, 70000};
 
-/* ---- subjects ---- */
+/* ---- tiers and subjects ---- */
+
+static struct tier { const char *name, *about; bool wanted; } tiers[] = {
+#define TIER(name, about) {#name, about, false},
+#include "tiers.def"
+#undef TIER
+};
+enum { TIERS = sizeof tiers / sizeof tiers[0] };
 
 static const struct subject { const char *tier, *name; check_subject *run; } subjects[] = {
 #define CHECK(subject, tier) {#tier, #subject, check_##subject},
@@ -57,22 +66,23 @@ bool check_bench(const struct check *check) { return check->bench; }
 
 static void run_child(struct check *check, check_fn *fn, const void *arg, const char *name) {
     struct check_row row = {.outcome = check->outcome,
+                            .golden = check->golden,
                             .stream = check->seed ^ str_hash(str_of(name)),
                             .bench = check->bench,
                             .bandwidth = check->bandwidth};
     alarm(LIMIT);
     fn(&row, arg);
-    check_guards(&row);
-    check->outcome->finished = true;
-    fflush(NULL);
-    _exit(0); /* not exit(): the parent's buffers are not ours to flush, nor its handlers to run */
+    check_finish(&row);
 }
 
 static void print_row(const struct check *check, const char *name) {
     const struct outcome *o = check->outcome;
     if (o->failed) printf("FAIL %s: %s\n", name, o->message);
+    else if (o->skipped) printf("skip %s: %s\n", name, o->message);
     else if (o->note[0]) printf("ok   %-56s %s\n", name, o->note);
-    else if (check->verbose) printf("ok   %s\n", name);
+    else if (check->verbose)
+        printf("ok   %-56s %llu values, largest difference %.2g\n", name,
+               (unsigned long long)o->values, o->worst);
 }
 
 void check_run(struct check *check, check_fn *fn, const void *arg, const char *format, ...) {
@@ -83,7 +93,7 @@ void check_run(struct check *check, check_fn *fn, const void *arg, const char *f
     vsnprintf(name + n, sizeof name - (size_t)n, format, args);
     va_end(args);
     if (!wanted(check, name)) return;
-    if (check->list) {
+    if (check->rows) {
         puts(name);
         return;
     }
@@ -102,7 +112,9 @@ void check_run(struct check *check, check_fn *fn, const void *arg, const char *f
         snprintf(o->message, sizeof o->message, "exited with status %d", WEXITSTATUS(status));
     if (child < 0 || WIFSIGNALED(status) || !o->finished) o->failed = true;
     if (o->failed) check->failed++;
+    else if (o->skipped) check->skipped++;
     else check->passed++;
+    check->values += o->values;
     print_row(check, name);
 }
 
@@ -128,85 +140,101 @@ static double measure_bandwidth(void) {
 }
 
 static int usage(int status) {
-    fprintf(status ? stderr : stdout,
-            "usage: 1bit-check [OPTION]... [TIER]...\n"
-            "Compares every kernel and device with the definition of each op.\n"
+    FILE *f = status ? stderr : stdout;
+    fprintf(f,
+            "usage: 1bit-check [OPTION]...\n"
+            "Compares what every list of the engine names with what it must be.\n"
+            "  --list          print the tiers\n"
+            "  --tier NAME     only this tier (may be repeated)\n"
             "  --func PATTERN  rows whose name contains or matches PATTERN\n"
             "  --isa NAME      only this instruction set\n"
             "  --seed N        of all random numbers (default: from the clock)\n"
+            "  --golden DIR    folder of the goldens (default: tests/golden)\n"
             "  --bench         measure time, GB/s and the share of one core's memory bandwidth\n"
-            "  --list          print the names of the rows\n"
+            "  --rows          print the names of the rows\n"
             "  --verbose       print rows that pass, too\n");
     return status;
 }
 
-static bool parse(struct check *check, int argc, char **argv, const char **tiers, int *count) {
-    for (int i = 1; i < argc; i++) {
-        const char *a = argv[i];
-        bool value = i + 1 < argc;
-        if (strcmp(a, "--bench") == 0) check->bench = true;
-        else if (strcmp(a, "--list") == 0) check->list = true;
-        else if (strcmp(a, "--verbose") == 0) check->verbose = true;
-        else if (strcmp(a, "--func") == 0 && value) check->func = argv[++i];
-        else if (strcmp(a, "--isa") == 0 && value) check->isa = argv[++i];
-        else if (strcmp(a, "--seed") == 0 && value) check->seed = strtoull(argv[++i], NULL, 0);
-        else if (a[0] != '-') tiers[(*count)++] = a;
-        else return false;
-    }
-    return true;
-}
-
-static bool known_tier(const char *name) {
+static bool has_subject(const struct tier *tier) {
     for (int i = 0; i < SUBJECTS; i++)
-        if (strcmp(name, subjects[i].tier) == 0) return true;
+        if (strcmp(tier->name, subjects[i].tier) == 0) return true;
     return false;
 }
 
-static bool tier_wanted(const char *tier, const char **tiers, int count) {
-    for (int i = 0; i < count; i++)
-        if (strcmp(tier, tiers[i]) == 0) return true;
-    return count == 0;
+static int list_tiers(void) {
+    for (int i = 0; i < TIERS; i++)
+        if (has_subject(&tiers[i])) printf("%-8s %s\n", tiers[i].name, tiers[i].about);
+    return 0;
 }
 
-static int run(int argc, char **argv, const char **tiers) {
-    struct check check = {.seed = (uint64_t)(os_seconds() * 1e6)};
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) return usage(0);
-    int count = 0;
+static struct tier *find_tier(const char *name) {
+    for (int i = 0; i < TIERS; i++)
+        if (strcmp(name, tiers[i].name) == 0 && has_subject(&tiers[i])) return &tiers[i];
+    return NULL;
+}
+
+static int bad(const char *what, const char *value) {
+    fprintf(stderr, "1bit-check: %s '%s'\n", what, value);
+    return 2;
+}
+
+/* An exit status to end with, or -1. */
+static int parse(struct check *check, int argc, char **argv) {
+    bool some = false;
     enum cpu_isa isa;
-    if (!parse(&check, argc, argv, tiers, &count)) return usage(2);
-    for (int i = 0; i < count; i++)
-        if (!known_tier(tiers[i])) {
-            fprintf(stderr, "1bit-check: no tier '%s'\n", tiers[i]);
-            return 2;
-        }
-    if (check.isa && (!cpu_isa_find(check.isa, &isa) || !cpu_has(isa))) {
-        fprintf(stderr, "1bit-check: this processor does not run '%s'\n", check.isa);
-        return 2;
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(a, "--help") == 0) return usage(0);
+        if (strcmp(a, "--list") == 0) return list_tiers();
+        if (strcmp(a, "--bench") == 0) check->bench = true;
+        else if (strcmp(a, "--rows") == 0) check->rows = true;
+        else if (strcmp(a, "--verbose") == 0) check->verbose = true;
+        else if (!value) return usage(2);
+        else if (strcmp(a, "--func") == 0) check->func = argv[++i];
+        else if (strcmp(a, "--isa") == 0) check->isa = argv[++i];
+        else if (strcmp(a, "--golden") == 0) check->golden = argv[++i];
+        else if (strcmp(a, "--seed") == 0) check->seed = strtoull(argv[++i], NULL, 0);
+        else if (strcmp(a, "--tier") == 0) {
+            struct tier *tier = find_tier(argv[++i]);
+            if (!tier) return bad("there is no tier", value);
+            tier->wanted = some = true;
+        } else return usage(2);
     }
-    check.outcome = mmap(NULL, sizeof *check.outcome, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (check.outcome == MAP_FAILED) {
-        fprintf(stderr, "1bit-check: no memory\n");
-        return 2;
-    }
-    if (!check.list) printf("seed %llu\n", (unsigned long long)check.seed);
-    if (check.bench && !check.list) {
-        check.bandwidth = measure_bandwidth();
-        printf("one core reads %.1f GB/s\n", check.bandwidth / 1e9);
-    }
-    for (int i = 0; i < SUBJECTS; i++) {
-        check.tier = subjects[i].tier;
-        if (tier_wanted(check.tier, tiers, count)) subjects[i].run(&check);
-    }
-    if (!check.list) printf("%u passed, %u failed\n", check.passed, check.failed);
-    munmap(check.outcome, sizeof *check.outcome);
-    return check.failed > 0 || (check.passed == 0 && !check.list);
+    for (int i = 0; i < TIERS && !some; i++) tiers[i].wanted = has_subject(&tiers[i]);
+    if (check->isa && (!cpu_isa_find(check->isa, &isa) || !cpu_has(isa)))
+        return bad("this processor does not run", check->isa);
+    return -1;
+}
+
+static void run_tier(struct check *check, const struct tier *tier) {
+    uint32_t before = check->passed + check->failed + check->skipped;
+    check->tier = tier->name;
+    check->values = 0;
+    for (int i = 0; i < SUBJECTS; i++)
+        if (strcmp(tier->name, subjects[i].tier) == 0) subjects[i].run(check);
+    uint32_t rows = check->passed + check->failed + check->skipped - before;
+    if (rows > 0)
+        printf("%s: %u rows, %llu values compared\n", tier->name, rows,
+               (unsigned long long)check->values);
 }
 
 int main(int argc, char **argv) {
-    const char **tiers = calloc((size_t)argc + 1, sizeof *tiers);
-    if (!tiers) return 2;
-    int code = run(argc, argv, tiers);
-    free(tiers);
-    return code;
+    struct check check = {.seed = (uint64_t)(os_seconds() * 1e6), .golden = "tests/golden"};
+    int status = parse(&check, argc, argv);
+    if (status >= 0) return status;
+    check.outcome = mmap(NULL, sizeof *check.outcome, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (check.outcome == MAP_FAILED) return bad("no memory for", "the rows' outcomes");
+    if (!check.rows) printf("seed %llu\n", (unsigned long long)check.seed);
+    if (check.bench && !check.rows) {
+        check.bandwidth = measure_bandwidth();
+        printf("one core reads %.1f GB/s\n", check.bandwidth / 1e9);
+    }
+    for (int i = 0; i < TIERS; i++)
+        if (tiers[i].wanted) run_tier(&check, &tiers[i]);
+    munmap(check.outcome, sizeof *check.outcome);
+    if (check.rows) return 0;
+    printf("%u passed, %u failed, %u skipped\n", check.passed, check.failed, check.skipped);
+    return check.failed > 0 || check.passed + check.skipped == 0;
 }

@@ -47,6 +47,12 @@ enum { CHECK_SIZES = 7 };
 /* The first failure is kept. */
 void check_fail(struct check_row *row, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same, and the row ends here: what follows would make no sense. */
+_Noreturn void check_end(struct check_row *row, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Ends the row as neither passed nor failed, with the reason. */
+_Noreturn void check_skip(struct check_row *row, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 #define CHECK_THAT(row, condition) \
     ((condition) ? (void)0 : check_fail(row, "%s:%d: %s", __func__, __LINE__, #condition))
 
@@ -59,6 +65,13 @@ float *check_input(struct check_row *row, size_t n, float low, float high);
 void *check_scratch(struct check_row *row, size_t bytes); /* 64-byte aligned, NaN, guarded */
 float *check_output(struct check_row *row, size_t n);     /* the same */
 
+/* The path of a golden, and a whole file; both are the row's, and end it when they fail. */
+const char *check_golden(struct check_row *row, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+char *check_file(struct check_row *row, const char *path, size_t *n);
+
+/* The comparisons count what they saw and keep the largest difference, for the row's line. */
+void check_compared(struct check_row *row, size_t n, double worst);
 /* Equal bits; any two NaN are equal. */
 void check_equal(struct check_row *row, const float *got, const float *want, size_t n);
 /* |got - want| <= absolute + relative * |want| for each element. */
@@ -67,7 +80,8 @@ void check_close(struct check_row *row, const float *got, const float *want, siz
                  struct check_bound bound);
 /* sum (got - want)^2 <= limit * sum want^2. */
 void check_nmse(struct check_row *row, const float *got, const float *want, size_t n, double limit);
-/* A number to show beside the row, such as a measured error. */
+/* What to show beside the row instead, such as a measured error; rows with one are printed without
+ * --verbose, too. */
 void check_note(struct check_row *row, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check_law.c: the law on the cpu device: the bits of a row depend on the tokens before it alone.
+ * check_law.c: the law on graphs of the cpu device: the bits of a row depend on the tokens before it
+ * alone.
  * Two attention layers and a product run a sequence whole; then in chunks, beside other sequences,
  * with other numbers of threads, and each row must come out the same. */
 #include <stdio.h>
@@ -88,7 +89,7 @@ void check_law(struct check *check) {
                 struct law_case c = cases[i];
                 c.isa = isa;
                 c.kv = (enum kv_type)kv;
-                check_run(check, run, &c, "law.%s.%s.chunk%u_threads%u_window%u%s",
+                check_run(check, run, &c, "graph.%s.%s.chunk%u_threads%u_window%u%s",
                           cpu_isa_name(isa), kv == KV_F16 ? "f16" : "f32", c.chunk, c.threads,
                           c.window, c.beside ? "_beside" : "");
             }

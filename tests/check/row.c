@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/os.h"
 #include "base/rng.h"
@@ -23,6 +24,37 @@ void check_fail(struct check_row *row, const char *format, ...) {
     va_start(args, format);
     vsnprintf(o->message, sizeof o->message, format, args);
     va_end(args);
+}
+
+_Noreturn static void leave(struct check_row *row) {
+    row->outcome->finished = true;
+    fflush(NULL);
+    _exit(0); /* not exit(): the parent's buffers are not ours to flush, nor its handlers to run */
+}
+
+void check_finish(struct check_row *row) {
+    check_guards(row);
+    leave(row);
+}
+
+void check_end(struct check_row *row, const char *format, ...) {
+    char message[sizeof row->outcome->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    check_fail(row, "%s", message);
+    leave(row);
+}
+
+void check_skip(struct check_row *row, const char *format, ...) {
+    struct outcome *o = row->outcome;
+    o->skipped = true;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(o->message, sizeof o->message, format, args);
+    va_end(args);
+    leave(row);
 }
 
 void check_note(struct check_row *row, const char *format, ...) {
@@ -99,10 +131,46 @@ void check_guards(struct check_row *row) {
     }
 }
 
+/* ---- files ---- */
+
+const char *check_golden(struct check_row *row, const char *format, ...) {
+    enum { SIZE = 1024 };
+    char *path = must(malloc(SIZE));
+    int n = snprintf(path, SIZE, "%s/", row->golden);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(path + n, SIZE - (size_t)n, format, args);
+    va_end(args);
+    return path;
+}
+
+char *check_file(struct check_row *row, const char *path, size_t *n) {
+    char *text, line[1024];
+    ob_error error;
+    if (os_read_file(path, (size_t)1 << 30, &text, n, &error) != OB_OK)
+        check_end(row, "%s", ob_error_line(&error, line, sizeof line));
+    return text;
+}
+
 /* ---- comparisons ---- */
+
+void check_compared(struct check_row *row, size_t n, double worst) {
+    row->outcome->values += n;
+    if (worst > row->outcome->worst) row->outcome->worst = worst;
+}
+
+static void count(struct check_row *row, const float *got, const float *want, size_t n) {
+    double worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = fabs((double)got[i] - (double)want[i]);
+        if (isfinite(d) && d > worst) worst = d;
+    }
+    check_compared(row, n, worst);
+}
 
 void check_equal(struct check_row *row, const float *got, const float *want, size_t n) {
     size_t bad = 0, first = 0;
+    count(row, got, want, n);
     for (size_t i = n; i-- > 0;)
         if (memcmp(&got[i], &want[i], sizeof *got) != 0 && !(isnan(got[i]) && isnan(want[i])))
             bad++, first = i;
@@ -113,6 +181,7 @@ void check_equal(struct check_row *row, const float *got, const float *want, siz
 
 void check_close(struct check_row *row, const float *got, const float *want, size_t n,
                  struct check_bound bound) {
+    count(row, got, want, n);
     for (size_t i = 0; i < n; i++) {
         double g = got[i], w = want[i];
         if (isnan(w) ? isnan(g) : g == w) continue;
@@ -126,6 +195,7 @@ void check_close(struct check_row *row, const float *got, const float *want, siz
 void check_nmse(struct check_row *row, const float *got, const float *want, size_t n,
                 double limit) {
     double error = 0, power = 0;
+    count(row, got, want, n);
     for (size_t i = 0; i < n; i++) {
         error += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
         power += (double)want[i] * want[i];

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * check_model_law.c: the laws on whole models, which need no oracle: the logits of a sequence run
+ * whole on one thread are, bit for bit, those of the same tokens in chunks, beside other sequences
+ * and after a rollback, on three threads; and every instruction set gives the same. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "whole.h"
+
+enum { TOKENS = 75 };
+
+struct law_case {
+    const char *path, *device, *isa;
+    void (*law)(const struct whole *w, const int32_t *id, const float *want);
+};
+
+static void chunked(const struct whole *w, const int32_t *id, const float *want) {
+    const uint32_t chunks[] = {1, 2, 5, 16, 64};
+    for (int c = 0; c < 5; c++) {
+        struct seq *seq = seq_new(w->engine);
+        float *have = whole_run(w, seq, id, TOKENS, chunks[c]);
+        check_equal(w->row, have, want, (size_t)TOKENS * w->vocab);
+        free(have);
+        seq_free(&seq);
+    }
+}
+
+/* Three sequences of other tokens and lengths advance beside the one that is looked at. */
+static void batched(const struct whole *w, const int32_t *id, const float *want) {
+    struct seq *seq[4];
+    int32_t other[3][TOKENS];
+    for (int i = 0; i < 4; i++) seq[i] = seq_new(w->engine);
+    for (int i = 0; i < 3; i++) whole_ids(w, 100 + (uint64_t)i, other[i], TOKENS);
+    for (uint32_t at = 0, step = 0, n; at < TOKENS; at += n, step++) {
+        n = step % 3 == 2 ? 9 : 1;
+        if (n > TOKENS - at) n = TOKENS - at;
+        const float *rows;
+        struct engine_item item[4];
+        uint32_t items = 0;
+        for (uint32_t i = 0; i < 3; i++)
+            if (step % (i + 1) == 0 && seq_length(seq[i]) + i + 1 <= TOKENS)
+                item[items++] = (struct engine_item){
+                    .seq = seq[i], .id = other[i] + seq_length(seq[i]), .n = i + 1};
+        item[items++] = (struct engine_item){.seq = seq[3], .id = id + at, .n = n, .logits = n};
+        if (engine_step(w->engine, item, items, &rows, NULL) != OB_OK)
+            check_end(w->row, "step %u of %u sequences fails", step, items);
+        check_equal(w->row, rows, want + (size_t)at * w->vocab, (size_t)n * w->vocab);
+    }
+    for (int i = 0; i < 4; i++) seq_free(&seq[i]);
+}
+
+static void rolled_back(const struct whole *w, const int32_t *id, const float *want) {
+    enum { WRONG = 8, RIGHT = 15 };
+    struct seq *seq = seq_new(w->engine);
+    int32_t wrong[WRONG];
+    whole_ids(w, 5, wrong, WRONG);
+    for (uint32_t at = 0; at < TOKENS; at += RIGHT) {
+        free(whole_run(w, seq, wrong, WRONG, 3));
+        if (!seq_truncate(seq, at)) check_end(w->row, "no rollback of %d tokens at %u", WRONG, at);
+        float *have = whole_run(w, seq, id + at, RIGHT, 4);
+        check_equal(w->row, have, want + (size_t)at * w->vocab, (size_t)RIGHT * w->vocab);
+        free(have);
+    }
+    seq_free(&seq);
+}
+
+static void run(struct check_row *row, const void *arg) {
+    const struct law_case *c = arg;
+    const char *path = check_golden(row, "%s", c->path);
+    int32_t id[TOKENS];
+    struct whole w;
+    ob_engine_options options = {.device = c->device, .cpu_isa = c->isa, .threads = 1};
+    whole_open(&w, row, path, &options);
+    whole_ids(&w, 1, id, TOKENS);
+    float *want = whole_run_once(&w, id, TOKENS);
+    for (size_t i = 0; i < (size_t)TOKENS * w.vocab; i++)
+        if (!isfinite(want[i])) check_end(row, "logit %zu is %g", i, (double)want[i]);
+    whole_close(&w);
+    options.threads = 3;
+    whole_open(&w, row, path, &options);
+    c->law(&w, id, want);
+    whole_close(&w);
+    check_note(row, "%d x %u logits, bit for bit", TOKENS, w.vocab);
+    free(want);
+}
+
+/* The int8 arithmetic is the same in every ISA folder, so whole models are too. */
+static void run_isa(struct check_row *row, const void *arg) {
+    const struct law_case *c = arg;
+    int32_t id[TOKENS];
+    float *out[2];
+    struct whole w;
+    for (int i = 0; i < 2; i++) {
+        ob_engine_options options = {.device = "cpu", .cpu_isa = i ? c->isa : "scalar"};
+        whole_open(&w, row, check_golden(row, "%s", c->path), &options);
+        whole_ids(&w, 1, id, TOKENS);
+        out[i] = whole_run_once(&w, id, TOKENS);
+        whole_close(&w);
+    }
+    check_equal(row, out[1], out[0], (size_t)TOKENS * w.vocab);
+    check_note(row, "%d x %u logits, bit for bit", TOKENS, w.vocab);
+}
+
+static void run_laws(struct check *check, const char *name, struct law_case c) {
+    const char *where = c.isa ? c.isa : c.device;
+    c.law = chunked;
+    check_run(check, run, &c, "%s.%s.chunked", name, where);
+    c.law = batched;
+    check_run(check, run, &c, "%s.%s.batched", name, where);
+    c.law = rolled_back;
+    check_run(check, run, &c, "%s.%s.rolled_back", name, where);
+}
+
+void check_model_law(struct check *check) {
+    for (int f = 0; f < WHOLE_FAMILIES; f++) {
+        char path[64] = "models/";
+        strcat(path, whole_family[f]);
+        run_laws(check, whole_family[f], (struct law_case){path, "ref", NULL, NULL});
+        run_laws(check, whole_family[f], (struct law_case){path, "cpu", NULL, NULL});
+    }
+    CHECK_ISAS(check, isa) {
+        struct law_case c = {WHOLE_TINY, "cpu", cpu_isa_name(isa), NULL};
+        run_laws(check, "tiny", c);
+        if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "tiny.%s.as_scalar", c.isa);
+    }
+}

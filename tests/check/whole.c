@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * whole.c: see whole.h. */
+#include "whole.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+const char *const whole_family[WHOLE_FAMILIES] = {"gemma3_text", "llama", "mistral", "qwen2",
+                                                  "qwen3"};
+
+static void need(const struct whole *w, ob_status status, const ob_error *error) {
+    char line[1024];
+    if (status != OB_OK) check_end(w->row, "%s", ob_error_line(error, line, sizeof line));
+}
+
+void whole_open(struct whole *w, struct check_row *row, const char *path,
+                const ob_engine_options *options) {
+    ob_error error = {0};
+    *w = (struct whole){.row = row};
+    need(w, source_open(path, &w->source, &error), &error);
+    need(w, engine_open(w->source, options, &w->engine, &error), &error);
+    w->vocab = engine_model(w->engine)->hp.vocab;
+}
+
+void whole_close(struct whole *w) {
+    engine_close(&w->engine);
+    source_close(&w->source);
+}
+
+float *whole_run(const struct whole *w, struct seq *seq, const int32_t *id, uint32_t n,
+                 uint32_t chunk) {
+    float *out = malloc((size_t)n * w->vocab * sizeof *out);
+    ob_error error = {0};
+    if (!out || !seq) check_end(w->row, "out of memory");
+    for (uint32_t at = 0, m; at < n; at += m) {
+        const float *rows;
+        m = n - at < chunk ? n - at : chunk;
+        struct engine_item item = {.seq = seq, .id = id + at, .n = m, .logits = m};
+        need(w, engine_step(w->engine, &item, 1, &rows, &error), &error);
+        memcpy(out + (size_t)at * w->vocab, rows, (size_t)m * w->vocab * sizeof *rows);
+    }
+    return out;
+}
+
+float *whole_run_once(const struct whole *w, const int32_t *id, uint32_t n) {
+    struct seq *seq = seq_new(w->engine);
+    float *out = whole_run(w, seq, id, n, n);
+    seq_free(&seq);
+    return out;
+}
+
+void whole_ids(const struct whole *w, uint64_t seed, int32_t *id, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) id[i] = (int32_t)(rng_u64(seed, i) % w->vocab);
+}
+
+uint32_t whole_argmax(const float *row, uint32_t n) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (row[i] > row[best]) best = i;
+    return best;
+}
