@@ -63,6 +63,7 @@ typedef struct ob_engine_options {
     const char *kv_type;    /* "f16" (default), "f32" */
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
     uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
+    uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
     /* Called while loading with work done and total (bytes); may be NULL. */
     void (*progress)(void *user, uint64_t done, uint64_t total);
     void *progress_user;
@@ -74,6 +75,9 @@ typedef struct ob_engine_info {
     const char *device;       /* "cpu", with the ISA: "cpu (avx512)" */
     uint64_t parameters;      /* weights counted */
     uint64_t weight_bytes;
+    uint64_t token_bytes;     /* of weights read for one token with its logits */
+    uint64_t token_products;  /* multiply-adds of a token's matrix products, logits apart */
+    uint64_t logits_products; /* those of one row of logits */
     uint64_t kv_bytes_token;  /* KV cache bytes a token */
     uint64_t kv_capacity;     /* tokens that fit in the KV memory */
     uint32_t context;         /* tokens a sequence may hold */
@@ -182,6 +186,37 @@ void ob_release(ob_request **request);
  * engine must be idle. *seconds (may be NULL) is the time inside the steps. */
 ob_status ob_eval(ob_engine *engine, const int32_t *id, size_t n, uint32_t chunk, float *logits,
                   double *seconds, ob_error *error);
+
+/* Sequences advanced by hand, several in a step: for bench and eval. Nothing is sampled. The engine
+ * must be idle: OB_ERR_BUSY while requests run. A batch is used by one thread at a time and closed
+ * before its engine. */
+typedef struct ob_batch ob_batch;
+
+/* Sequences 0..sequences-1, all empty; at most the engine's `parallel`. */
+ob_status ob_batch_open(ob_engine *engine, uint32_t sequences, ob_batch **out, ob_error *error);
+void ob_batch_close(ob_batch **batch);
+
+/* Tokens to append to a sequence; rows of logits are wanted for the last `logits` of them. */
+typedef struct ob_batch_part {
+    uint32_t sequence;
+    const int32_t *id;
+    size_t n, logits;
+} ob_batch_part;
+
+/* Gets n rows [n, vocab] of a part: its wanted rows first, first + 1, ... On the engine's owner
+ * thread: must not call ob_ functions. Anything but OB_OK ends the run with that status. */
+typedef ob_status (*ob_batch_rows)(void *user, uint32_t part, size_t first, size_t n,
+                                   const float *logits, ob_error *error);
+
+/* Computes all parts, at most one a sequence, in as few steps as the engine's limits allow; `chunk`
+ * tokens of a part a step at most (0 = as many as fit; 1 = as a model writes). on_rows may be NULL.
+ * *seconds (may be NULL) is the time inside the steps. After an error some parts may have been
+ * appended in part. */
+ob_status ob_batch_run(ob_batch *batch, const ob_batch_part *part, uint32_t parts, uint32_t chunk,
+                       ob_batch_rows on_rows, void *user, double *seconds, ob_error *error);
+/* Cuts a sequence back to its first n tokens; returns how many it holds then: all it had if that is
+ * less, or 0 if a window cache no longer holds what position n would see. */
+uint32_t ob_batch_keep(ob_batch *batch, uint32_t sequence, uint32_t n);
 
 #ifdef __cplusplus
 }

@@ -71,12 +71,16 @@ PUBLIC void ob_engine_close(ob_engine **engine) {
 PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
     const struct model *m = engine_model(e->engine);
     uint32_t element = engine_element(e->engine);
+    struct engine_work work = engine_work(e->engine);
     *info =
         (ob_engine_info){.name = e->name,
                          .family = model_family(m),
                          .device = engine_device(e->engine),
                          .parameters = m->parameters,
                          .weight_bytes = m->weight_bytes,
+                         .token_bytes = work.token_bytes,
+                         .token_products = work.token_products,
+                         .logits_products = work.logits_products,
                          .kv_bytes_token = model_kv_bytes(m, PAGE_TOKENS, element) / PAGE_TOKENS,
                          .kv_capacity = engine_capacity(e->engine),
                          .context = engine_context(e->engine),
@@ -208,4 +212,17 @@ PUBLIC ob_status ob_eval(ob_engine *e, const int32_t *id, size_t n, uint32_t chu
     ob_status s = loop_exclusive(e->loop, eval_run, &eval, error);
     if (seconds) *seconds = eval.seconds;
     return s;
+}
+
+PUBLIC ob_status ob_batch_open(ob_engine *e, uint32_t sequences, ob_batch **out, ob_error *error) {
+    return batch_open(e->loop, e->engine, sequences, out, error);
+}
+PUBLIC void ob_batch_close(ob_batch **batch) { batch_close(batch); }
+PUBLIC ob_status ob_batch_run(ob_batch *batch, const ob_batch_part *part, uint32_t parts,
+                              uint32_t chunk, ob_batch_rows on_rows, void *user, double *seconds,
+                              ob_error *error) {
+    return batch_run(batch, part, parts, chunk, on_rows, user, seconds, error);
+}
+PUBLIC uint32_t ob_batch_keep(ob_batch *batch, uint32_t sequence, uint32_t n) {
+    return batch_keep(batch, sequence, n);
 }

@@ -28,7 +28,8 @@ MAY = {
     'api': ['base', 'sample', 'format', 'text', 'engine', 'decode'],
     'route': ['base', 'text', 'engine', 'decode'],
     'server': ['base', 'text', 'route'],
-    'cli': ['base', 'quant', 'format', 'text', 'models', 'route', 'server'],
+    'eval': ['base'],
+    'cli': ['base', 'quant', 'format', 'text', 'models', 'route', 'server', 'eval'],
 }
 
 

@@ -60,6 +60,7 @@ void os_discard(void *p, size_t bytes);
 bool os_is_dir(const char *path);
 bool os_is_file(const char *path);
 bool os_mkdirs(const char *path); /* like mkdir -p */
+bool os_truncate(const char *path, uint64_t size);
 /* The whole file, terminated, malloc'd; fails over `limit` bytes. */
 ob_status os_read_file(const char *path, size_t limit, char **out, size_t *n, ob_error *error);
 /* Names in a directory, sorted, without . and ..; malloc'd array and strings: os_free_list. */

@@ -156,6 +156,8 @@ bool os_is_file(const char *path) {
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+bool os_truncate(const char *path, uint64_t size) { return truncate(path, (off_t)size) == 0; }
+
 bool os_mkdirs(const char *path) {
     char part[4096];
     size_t n = strlen(path);

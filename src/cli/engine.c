@@ -20,18 +20,23 @@ static void show_loading(void *user, uint64_t done, uint64_t total) {
     cli_progress("loading", done, total);
 }
 
-ob_status cli_engine_open(const struct options *options, uint32_t parallel, ob_engine **out,
-                          ob_error *error) {
+ob_status cli_engine_open_with(const struct options *options, ob_engine_options engine,
+                               ob_engine **out, ob_error *error) {
     char *path;
     *out = NULL;
     ob_status status = cli_model_path(options->model, &path, error);
     if (status != OB_OK) return status;
-    ob_engine_options engine = cli_engine_options(options);
     engine.model = path;
-    engine.parallel = parallel;
     engine.progress = show_loading;
     status = ob_engine_open(&engine, out, error);
     cli_progress("loading", 1, 1);
     free(path);
     return status;
+}
+
+ob_status cli_engine_open(const struct options *options, uint32_t parallel, ob_engine **out,
+                          ob_error *error) {
+    ob_engine_options engine = cli_engine_options(options);
+    engine.parallel = parallel;
+    return cli_engine_open_with(options, engine, out, error);
 }

@@ -13,7 +13,7 @@
 /* Sets of commands, for options.def. The names of commands that are not in commands.def do not
  * compile, so an option cannot be for a command that is not there. */
 #define ON(name) (1u << COMMAND_##name)
-#define ENGINE (ON(run) | ON(serve) | ON(bench))
+#define ENGINE (ON(run) | ON(serve) | ON(bench) | ON(eval))
 #define ALL UINT32_MAX
 
 /* clang-format off */

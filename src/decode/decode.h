@@ -32,5 +32,16 @@ void loop_release(ob_request **request);
  * sequences have been given back. OB_ERR_BUSY if requests are running. */
 ob_status loop_exclusive(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
                          void *arg, ob_error *error);
+/* The same between two steps, whatever else runs. */
+ob_status loop_between(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
+                       void *arg, ob_error *error);
+
+/* ---- batch.c: ob_batch_* of onebit.h ---- */
+ob_status batch_open(struct loop *loop, struct engine *engine, uint32_t sequences, ob_batch **out,
+                     ob_error *error);
+void batch_close(ob_batch **batch);
+ob_status batch_run(ob_batch *batch, const ob_batch_part *part, uint32_t parts, uint32_t chunk,
+                    ob_batch_rows on_rows, void *user, double *seconds, ob_error *error);
+uint32_t batch_keep(ob_batch *batch, uint32_t sequence, uint32_t n);
 
 #endif

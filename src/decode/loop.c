@@ -25,6 +25,7 @@ struct job {
     void *arg;
     ob_error *error;
     ob_status status;
+    bool exclusive; /* only when nothing runs, and with the idle sequences given back */
     bool done;
 };
 
@@ -264,10 +265,10 @@ static void step(struct loop *loop) {
 static void run_job(struct loop *loop) {
     struct job *job = loop->job;
     os_unlock(&loop->lock);
-    if (loop->running.n || loop->waiting.n) {
+    if (job->exclusive && (loop->running.n || loop->waiting.n)) {
         job->status = error_set(job->error, OB_ERR_BUSY, "requests are running");
     } else {
-        while (idle_drop_oldest(loop)) {
+        while (job->exclusive && idle_drop_oldest(loop)) {
         }
         job->status = job->fn(loop->engine, job->arg, job->error);
     }
@@ -386,9 +387,7 @@ void loop_release(ob_request **p) {
     *p = NULL;
 }
 
-ob_status loop_exclusive(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
-                         void *arg, ob_error *error) {
-    struct job job = {.fn = fn, .arg = arg, .error = error};
+static ob_status have_run(struct loop *loop, struct job job) {
     os_lock(&loop->lock);
     while (loop->job) os_wait(&loop->finished, &loop->lock);
     loop->job = &job;
@@ -396,4 +395,15 @@ ob_status loop_exclusive(struct loop *loop, ob_status (*fn)(struct engine *, voi
     while (!job.done) os_wait(&loop->finished, &loop->lock);
     os_unlock(&loop->lock);
     return job.status;
+}
+
+ob_status loop_exclusive(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
+                         void *arg, ob_error *error) {
+    return have_run(loop,
+                    (struct job){.fn = fn, .arg = arg, .error = error, .exclusive = true});
+}
+
+ob_status loop_between(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
+                       void *arg, ob_error *error) {
+    return have_run(loop, (struct job){.fn = fn, .arg = arg, .error = error});
 }

@@ -52,7 +52,8 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
         return error_set(error, OB_ERR_ARGUMENT, "parallel is at most %d, step tokens at most %d",
                          MOST_PARALLEL, MOST_STEP);
     if (e->step_tokens < e->parallel) e->step_tokens = e->parallel;
-    e->step_logits = e->step_tokens < STEP_LOGITS ? e->step_tokens : STEP_LOGITS;
+    e->step_logits = o->step_logits ? o->step_logits : STEP_LOGITS;
+    if (e->step_logits > e->step_tokens) e->step_logits = e->step_tokens;
     if (e->step_logits < e->parallel) e->step_logits = e->parallel;
     return OB_OK;
 }

@@ -30,6 +30,14 @@ uint32_t engine_step_tokens(const struct engine *engine);
 uint32_t engine_step_logits(const struct engine *engine);
 uint32_t engine_parallel(const struct engine *engine);
 
+/* What one token costs, by the graph. */
+struct engine_work {
+    uint64_t token_bytes;     /* of weights, read for one token with its logits */
+    uint64_t token_products;  /* multiply-adds of its matrix products, logits apart */
+    uint64_t logits_products; /* those of one row of logits */
+};
+struct engine_work engine_work(const struct engine *engine);
+
 /* ---- sequences ---- */
 
 /* NULL when out of memory. */

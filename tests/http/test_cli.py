@@ -21,8 +21,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = os.environ.get('ONEBIT_PROGRAM', str(ROOT / 'build/src/cli/1bit'))
 FIXTURE = ROOT / 'tests/golden/models/llama'
-COMMANDS = ['run', 'serve', 'info', 'devices', 'bench', 'tokenize', 'detokenize', 'template',
-            'version', 'help']
+COMMANDS = ['run', 'serve', 'info', 'devices', 'bench', 'eval', 'tokenize', 'detokenize',
+            'template', 'version', 'help']
 REPORT = re.compile(r'prompt \d+ tokens( [\d.]+ tok/s)?( \(and \d+ cached\))?, '
                     r'answer (\d+) tokens( [\d.]+ tok/s)?(, seed (\d+))?\n')
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * work.c: what one token costs by the graph: bytes of weights read and multiply-adds. */
+#include "engine/engine.h"
+
+struct engine_work engine_work(const struct engine *e) {
+    const struct model *m = engine_model(e);
+    struct engine_work work = {0};
+    for (uint32_t i = 0; i < m->graph.nodes; i++) {
+        const struct node *n = &m->graph.node[i];
+        for (uint32_t k = 0; k < NODE_OUTPUTS; k++) {
+            const struct weight *w = n->weight[k];
+            if (n->bias[k]) work.token_bytes += n->bias[k]->row_bytes;
+            if (!w) continue;
+            bool row = n->op == OP_embed; /* reads the token's row alone */
+            work.token_bytes += (row ? 1 : (uint64_t)w->rows) * w->row_bytes;
+            if (n->op != OP_linear) continue;
+            bool logits = m->graph.value[n->out[k]].rows == ROWS_LOGITS;
+            uint64_t products = (uint64_t)w->rows * w->cols;
+            *(logits ? &work.logits_products : &work.token_products) += products;
+        }
+    }
+    return work;
+}
