@@ -5,8 +5,13 @@
  * the body, when the body is whole, and again whenever a sleeping connection is woken. An exchange
  * lives as long as the connection or anybody else refers to it.
  *
- * Locks: http->lock guards the list of exchanges; an exchange's lock guards what its sleep is
- * about. None is held while calling the user; none is taken while holding the other. */
+ * A connection waits until a request of it is whole, and again after the answer. At most
+ * WAITING_MAX do: a further one cuts the one that has waited longest, so that clients which send
+ * half a request or nothing keep nobody out. Those that are being answered are never cut for it.
+ *
+ * Locks: http->lock guards the lists of exchanges and of waiting connections; an exchange's lock
+ * guards what its sleep is about. None is held while calling the user; none is taken while holding
+ * the other. */
 #include "server/http.h"
 
 #include <assert.h>
@@ -23,11 +28,20 @@
 
 enum {
     IO_THREADS = 2,
-    CONNECTIONS_MAX = 512,
+    CONNECTIONS_MAX = 768, /* below the 1,024 files that a process has by default */
+    WAITING_MAX = 256,
+    HEAD_SECONDS = 15,     /* without a byte of a new connection's first request */
     IDLE_SECONDS = 60,     /* of a connection on which no byte moves, unless it sleeps */
     RECEIVE_SECONDS = 120, /* of a whole request */
     STREAM_BLOCK = 4096,
     HEADERS_MAX = 6,
+};
+
+/* A client's connection, for the list of those that wait; the first has waited longest. */
+struct peer {
+    struct peer *next, *before;
+    int fd;
+    bool waits;
 };
 
 struct http {
@@ -40,6 +54,8 @@ struct http {
     os_cond none;
     struct http_exchange *first; /* those that are not over */
     uint64_t ids;
+    struct peer *longest, *shortest; /* the two ends of the list of those that wait */
+    unsigned waiting;
 };
 
 struct header {
@@ -74,6 +90,62 @@ struct http_exchange {
     size_t sent;
     enum http_more more;
 };
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static void unlist(struct http *http, struct peer *peer) {
+    if (!peer->waits) return;
+    *(peer->before ? &peer->before->next : &http->longest) = peer->next;
+    *(peer->next ? &peer->next->before : &http->shortest) = peer->before;
+    peer->waits = false;
+    http->waiting--;
+}
+
+static void peer_waits(struct http *http, struct peer *peer) {
+    if (!peer) return;
+    os_lock(&http->lock);
+    unlist(http, peer);
+    peer->waits = true;
+    peer->next = NULL;
+    peer->before = http->shortest;
+    *(peer->before ? &peer->before->next : &http->longest) = peer;
+    http->shortest = peer;
+    if (++http->waiting > WAITING_MAX) {
+        struct peer *longest = http->longest;
+        net_cut(longest->fd); /* still open: it leaves the list before MHD closes it */
+        unlist(http, longest);
+    }
+    os_unlock(&http->lock);
+}
+
+static void peer_waits_no_more(struct http *http, struct peer *peer) {
+    if (!peer) return;
+    os_lock(&http->lock);
+    unlist(http, peer);
+    os_unlock(&http->lock);
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    struct http *http = user;
+    struct peer *peer = *context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = peer = calloc(1, sizeof *peer); /* NULL: one that is not cut */
+        if (!peer) return;
+        peer->fd =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                  (unsigned)HEAD_SECONDS);
+        peer_waits(http, peer);
+    } else {
+        peer_waits_no_more(http, peer);
+        free(peer);
+    }
+}
+
+static struct peer *peer_of(struct MHD_Connection *connection) {
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
@@ -287,6 +359,7 @@ static enum MHD_Result respond(struct http_exchange *x) {
     if (!x->handled) {
         x->handled = true;
         x->request.body = (struct str){x->body.p, x->body.n};
+        peer_waits_no_more(http, peer_of(x->connection));
         if (!net_watch_add(http->watch, x->fd, x->id)) return MHD_NO;
         http->options.handle(http->options.user, x);
     }
@@ -309,6 +382,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     (void)version;
     struct http_exchange *x = *context;
     if (!x) {
+        MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                  (unsigned)IDLE_SECONDS);
         *context = exchange_new(user, connection, method, path);
         return *context ? MHD_YES : MHD_NO;
     }
@@ -321,10 +396,11 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 /* The answer has been sent, or the connection is closed. */
 static void on_completed(void *user, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode why) {
-    (void)connection, (void)why;
+    (void)why;
     struct http *http = user;
     struct http_exchange *x = *context;
     if (!x) return;
+    if (x->handled) peer_waits(http, peer_of(connection));
     if (x->handled) net_watch_remove(http->watch, x->fd);
     os_lock(&x->lock);
     x->connection = NULL;
@@ -333,6 +409,12 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     exchange_unlink(x);
     http_release(x);
     *context = NULL;
+}
+
+/* A path is a C string: one with a zero byte stays as it is written, and so is no route's. */
+static size_t on_unescape(void *user, struct MHD_Connection *connection, char *text) {
+    (void)user, (void)connection;
+    return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
 }
 
 static void on_log(void *user, const char *format, va_list args) {
@@ -361,9 +443,10 @@ ob_status http_open(const struct http_options *options, struct http **out, ob_er
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
             NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
             MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-            http, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS, MHD_OPTION_CONNECTION_LIMIT,
-            (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-            MHD_OPTION_END);
+            http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK,
+            on_unescape, NULL, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
+            MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+            (unsigned)IDLE_SECONDS, MHD_OPTION_END);
         if (!http->daemon) s = error_set(error, OB_ERR_IO, "cannot start the HTTP server");
     }
     if (s != OB_OK) http_close(out, 0);
