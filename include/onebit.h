@@ -47,6 +47,19 @@ const char *ob_status_text(ob_status status);
 /* Writes "file: where: message (offset N)" into out (always terminated); returns out. */
 const char *ob_error_line(const ob_error *error, char *out, size_t size);
 
+/* ---- devices --------------------------------------------------------------------------------- */
+
+typedef struct ob_device {
+    const char *name;   /* for ob_engine_options.device */
+    uint32_t count;     /* how many of it this machine has; 0: `text` says why */
+    uint64_t memory_total, memory_available; /* bytes */
+    char text[160];     /* "8 cores, avx512" */
+    char isa[64];       /* what cpu_isa may name here, best last: "scalar avx2"; "" = no choice */
+} ob_device;
+
+/* The i-th device, in the order in which "auto" tries them; false past the last. */
+bool ob_device_at(size_t i, ob_device *out);
+
 /* ---- engine ---------------------------------------------------------------------------------- */
 
 typedef struct ob_engine ob_engine;
@@ -55,7 +68,7 @@ typedef struct ob_request ob_request;
 /* Zero means "the default" in every field. */
 typedef struct ob_engine_options {
     const char *model;      /* path of a GGUF file or a Hugging Face directory; required */
-    const char *device;     /* "auto", "cpu", "ref"; NULL = auto */
+    const char *device;     /* a name of ob_device_at, or "auto"; NULL = auto */
     const char *cpu_isa;    /* force "scalar", "avx2", "avx512"; NULL = best of this machine */
     uint32_t threads;       /* 0 = one a physical core */
     uint32_t context;       /* tokens a sequence may hold; 0 = the model's own */
@@ -85,9 +98,14 @@ typedef struct ob_engine_info {
     uint32_t vocab;
     uint32_t threads;
     uint32_t parallel;
+    const ob_error *chat_error; /* NULL, or why ob_chat_prompt fails for every request: there is no
+                                 * chat template (OB_ERR_NOT_FOUND), or a broken one */
 } ob_engine_info;
 
 ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out, ob_error *error);
+/* Looks for what would make ob_engine_open fail in the options and in the model's metadata, without
+ * touching the weights: fast, for who wants to know before taking a port or a screen. */
+ob_status ob_engine_check(const ob_engine_options *options, ob_error *error);
 /* Cancels what runs, waits for the owner thread, frees all and nulls *engine. */
 void ob_engine_close(ob_engine **engine);
 /* Strings live as long as the engine. */
@@ -114,6 +132,10 @@ ob_status ob_detokenize(const ob_engine *engine, const int32_t *id, size_t count
  * bytes that came from the messages never become control tokens. text/text_n may be NULL. */
 ob_status ob_chat_prompt(const ob_engine *engine, const char *request_json, size_t n,
                          ob_tokens *out, char **text, size_t *text_n, ob_error *error);
+/* The same for a request that is parsed: a json_t of jansson, which is not changed. */
+struct json_t;
+ob_status ob_chat_prompt_json(const ob_engine *engine, const struct json_t *request,
+                              ob_tokens *out, char **text, size_t *text_n, ob_error *error);
 
 /* ---- generation ------------------------------------------------------------------------------ */
 
@@ -133,6 +155,8 @@ typedef struct ob_sampling {
 
 /* temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, no penalties, last_n 64, seed 0. */
 ob_sampling ob_sampling_default(void);
+/* Whether ob_submit would take it; the error names the member in `where`. */
+ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error);
 
 typedef enum ob_finish {
     OB_FINISH_NONE,

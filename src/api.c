@@ -26,6 +26,10 @@ struct ob_engine {
     char *name;
 };
 
+/* ---- devices --------------------------------------------------------------------------------- */
+
+PUBLIC bool ob_device_at(size_t i, ob_device *out) { return engine_device_at(i, out); }
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* general.name, or the last part of the path without .gguf. */
@@ -38,6 +42,15 @@ static char *model_name(const struct source *source) {
     return strndup(stem.p, stem.n);
 }
 
+PUBLIC ob_status ob_engine_check(const ob_engine_options *options, ob_error *error) {
+    struct source *source;
+    if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
+    ob_status s = source_open(options->model, &source, error);
+    if (s == OB_OK) s = engine_check(source, options, error);
+    source_close(&source);
+    return s;
+}
+
 PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out,
                                 ob_error *error) {
     *out = NULL;
@@ -47,7 +60,8 @@ PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **ou
     ob_status s = source_open(options->model, &e->source, error);
     if (s == OB_OK) s = tok_open(e->source, &e->tok, error);
     if (s == OB_OK) s = engine_open(e->source, options, &e->engine, error);
-    if (s == OB_OK && chat_open(e->tok, NULL, &e->chat, &e->chat_error) != OB_OK) e->chat = NULL;
+    if (s == OB_OK)
+        chat_open(e->tok, NULL, source_path(e->source), &e->chat, &e->chat_error);
     if (s == OB_OK && !(e->name = model_name(e->source))) s = error_memory(error, "a name", 0);
     if (s == OB_OK) s = loop_open(e->engine, e->tok, &e->loop, error);
     if (s != OB_OK) ob_engine_close(&e);
@@ -87,7 +101,8 @@ PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
                          .train_context = m->hp.context,
                          .vocab = m->hp.vocab,
                          .threads = engine_threads(e->engine),
-                         .parallel = engine_parallel(e->engine)};
+                         .parallel = engine_parallel(e->engine),
+                         .chat_error = e->chat ? NULL : &e->chat_error};
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -119,23 +134,15 @@ PUBLIC ob_status ob_detokenize(const ob_engine *e, const int32_t *id, size_t cou
     return OB_OK;
 }
 
-PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n,
-                                ob_tokens *out, char **text, size_t *text_n, ob_error *error) {
+PUBLIC ob_status ob_chat_prompt_json(const ob_engine *e, const json_t *request, ob_tokens *out,
+                                     char **text, size_t *text_n, ob_error *error) {
     *out = (ob_tokens){0};
     if (!e->chat) {
         if (error) *error = e->chat_error;
         return e->chat_error.status;
     }
-    json_error_t where;
-    json_t *request = json_loadb(request_json, n, JSON_REJECT_DUPLICATES, &where);
-    if (!request) {
-        error_set(error, OB_ERR_ARGUMENT, "not JSON: %s", where.text);
-        error_at(error, NULL, NULL, (uint64_t)where.position);
-        return OB_ERR_ARGUMENT;
-    }
     struct buf rendered = BUF_INIT;
     ob_status s = chat_prompt(e->chat, request, out, text ? &rendered : NULL, error);
-    json_decref(request);
     if (s == OB_OK && rendered.failed) s = error_memory(error, "a prompt", 0);
     if (s != OB_OK) {
         ob_tokens_free(out);
@@ -150,6 +157,21 @@ PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, si
     return OB_OK;
 }
 
+PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n,
+                                ob_tokens *out, char **text, size_t *text_n, ob_error *error) {
+    *out = (ob_tokens){0};
+    json_error_t where;
+    json_t *request = json_loadb(request_json, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (!request) {
+        error_set(error, OB_ERR_ARGUMENT, "not JSON: %s", where.text);
+        error_at(error, NULL, NULL, (uint64_t)where.position);
+        return OB_ERR_ARGUMENT;
+    }
+    ob_status s = ob_chat_prompt_json(e, request, out, text, text_n, error);
+    json_decref(request);
+    return s;
+}
+
 /* ---- generation ------------------------------------------------------------------------------ */
 
 PUBLIC ob_sampling ob_sampling_default(void) {
@@ -159,6 +181,13 @@ PUBLIC ob_sampling ob_sampling_default(void) {
                          .min_p = 0.05f,
                          .repeat_penalty = 1,
                          .penalty_last_n = 64};
+}
+
+PUBLIC ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error) {
+    struct sample_chain *chain;
+    ob_status s = sample_open(sampling, 1, &chain, error);
+    if (s == OB_OK) sample_close(&chain);
+    return s;
 }
 
 PUBLIC ob_status ob_submit(ob_engine *e, const ob_request_options *options, ob_request **out,

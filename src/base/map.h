@@ -21,8 +21,8 @@ struct map {
 ob_status map_open(const char *path, struct map *out, ob_error *error);
 void map_close(struct map *map); /* safe on a zeroed struct */
 
-/* Installs the SIGBUS handler (once, from the program, never from a library user). It prints
- * "1bit: PATH: the file was truncated while in use" and exits 1. */
-void map_guard(void);
+/* Installs the SIGBUS handler (from the program, never from a library user). It prints
+ * "WHO: PATH: the file was truncated while in use" and exits 1; `who` must stay. */
+void map_guard(const char *who);
 
 #endif

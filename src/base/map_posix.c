@@ -86,9 +86,13 @@ void map_close(struct map *map) {
     *map = (struct map){.slot = -1};
 }
 
-static void say(const char *text) {
-    ssize_t ignored = write(2, text, strlen(text));
-    (void)ignored;
+static const char *guard_who;
+
+/* Appends to a line of one write; names come from outside: control characters become "?". */
+static size_t add(char *line, size_t n, size_t size, const char *text) {
+    for (; *text && n < size; text++)
+        line[n++] = (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text;
+    return n;
 }
 
 static void on_bus(int signal_number, siginfo_t *info, void *context) {
@@ -97,16 +101,22 @@ static void on_bus(int signal_number, siginfo_t *info, void *context) {
     for (int i = 0; i < SLOTS; i++) {
         const uint8_t *p = atomic_load(&table[i].p);
         if (!p || at < p || at >= p + table[i].size) continue;
-        say("1bit: ");
-        say(table[i].path);
-        say(": the file was truncated while in use\n");
+        char line[1024];
+        size_t n = add(line, 0, 100, guard_who);
+        n = add(line, n, n + 2, ": ");
+        n = add(line, n, 900, table[i].path);
+        n = add(line, n, 1000, ": the file was truncated while in use");
+        line[n++] = '\n';
+        ssize_t ignored = write(2, line, n);
+        (void)ignored;
         _exit(1);
     }
     signal(signal_number, SIG_DFL); /* not ours: die as usual */
     raise(signal_number);
 }
 
-void map_guard(void) {
+void map_guard(const char *who) {
+    guard_who = who;
     struct sigaction action = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);

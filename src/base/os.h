@@ -57,6 +57,7 @@ void os_unreserve(void *p, size_t bytes);
 void os_discard(void *p, size_t bytes);
 
 /* ---- files ---- */
+bool os_exists(const char *path); /* also if it is a pipe or a device */
 bool os_is_dir(const char *path);
 bool os_is_file(const char *path);
 bool os_mkdirs(const char *path); /* like mkdir -p */
@@ -80,6 +81,8 @@ void os_ignore_broken_pipe(void);
  * returns EINTR. */
 void os_count_interrupts(void);
 unsigned os_interrupts(void);
+/* Whether the standard input can be read (or is at its end), waiting for at most `seconds`. */
+bool os_input_waits(double seconds);
 
 /* ---- randomness ---- */
 uint64_t os_random(void); /* not for secrets if the system has none */

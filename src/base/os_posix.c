@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -147,6 +148,10 @@ void os_unreserve(void *p, size_t bytes) {
 void os_discard(void *p, size_t bytes) { madvise(p, bytes, MADV_DONTNEED); }
 
 /* ---- files ---- */
+bool os_exists(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0;
+}
 bool os_is_dir(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -183,7 +188,7 @@ ob_status os_read_file(const char *path, size_t limit, char **out, size_t *n, ob
         goto done;
     }
     if (!S_ISREG(st.st_mode)) {
-        error_set(error, status, "not a regular file");
+        error_set(error, status, S_ISDIR(st.st_mode) ? "is a directory" : "not a regular file");
         goto done;
     }
     if ((uint64_t)st.st_size > limit) {
@@ -293,6 +298,10 @@ void os_count_interrupts(void) {
     sigaction(SIGINT, &action, NULL);
 }
 unsigned os_interrupts(void) { return (unsigned)interrupts; }
+bool os_input_waits(double seconds) {
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, (int)(seconds * 1000)) > 0;
+}
 
 /* ---- randomness ---- */
 uint64_t os_random(void) {

@@ -3,9 +3,11 @@
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 struct str {
@@ -31,6 +33,11 @@ static inline bool str_is(struct str a, const char *b) { return str_eq(a, str_of
 static inline bool str_starts(struct str a, const char *prefix) {
     size_t n = strlen(prefix);
     return a.n >= n && memcmp(a.p, prefix, n) == 0;
+}
+/* A number for a message: whole ones with all digits, others with the digits of a float. */
+static inline const char *str_number(double x, char out[32]) {
+    snprintf(out, 32, x == trunc(x) && fabs(x) < 1e18 ? "%.0f" : "%.9g", x);
+    return out;
 }
 /* FNV-1a, 64 bit. For tables whose keys come from files, which are bounded by the file's size. */
 static inline uint64_t str_hash(struct str s) {

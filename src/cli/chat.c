@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * chat.c: the interactive chat: lines by libedit with a history, commands that start with a slash,
- * answers streamed. Ctrl-C stops an answer, at the prompt it drops the line; Ctrl-D ends. */
+ * answers streamed. Ctrl-C stops an answer, at the prompt it drops the line; Ctrl-D ends.
+ *
+ * Input is UTF-8 whatever the locale, and no byte of it is dropped in silence: what is malformed
+ * becomes U+FFFD in view of the user. */
 #include "cli/chat.h"
 
+#include <errno.h>
 #include <histedit.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/os.h"
+#include "base/utf8.h"
 #include "cli/generate.h"
 
-enum { HISTORY = 1000 };
+enum { HISTORY = 1000, REPLACEMENT = 0xFFFD };
 
 struct chat_loop {
     ob_engine *engine;
@@ -23,6 +31,9 @@ struct chat_loop {
     History *history;
     char *history_path; /* NULL: not kept */
     struct buf line;
+    unsigned interrupts; /* os_interrupts() when the line began */
+    char part[4]; /* bytes of a character that is not whole yet */
+    size_t part_n;
     bool quit;
 };
 
@@ -34,9 +45,47 @@ static char *prompt_text(EditLine *edit) {
     return loop->line.n ? "| " : "> ";
 }
 
+/* Waits for a key; false: Ctrl-C. A signal just before the wait does not end it: so look now and
+ * then. */
+static bool wait_for_input(const struct chat_loop *loop) {
+    bool waits = false;
+    while (!waits && os_interrupts() == loop->interrupts) waits = os_input_waits(0.1);
+    return waits;
+}
+
+/* The next character for the editor: 1, 0 at the end, -1 with errno. */
+static int read_character(EditLine *edit, wchar_t *out) {
+    struct chat_loop *loop;
+    uint32_t code;
+    el_get(edit, EL_CLIENTDATA, &loop);
+    while (loop->part_n == 0 || utf8_whole(loop->part, loop->part_n) == 0) {
+        if (!wait_for_input(loop)) return errno = EINTR, -1;
+        clearerr(stdin);
+        int c = getc(stdin);
+        if (c == EOF && ferror(stdin)) return -1;
+        if (c == EOF && loop->part_n == 0) return 0;
+        if (c == EOF) break;
+        loop->part[loop->part_n++] = (char)c;
+    }
+    size_t n = utf8_decode(loop->part, loop->part_n, &code);
+    loop->part_n -= n;
+    memmove(loop->part, loop->part + n, loop->part_n);
+    *out = (wchar_t)(code == UTF8_BAD ? REPLACEMENT : code);
+    return 1;
+}
+
+/* The editor knows how to show and give back what the locale can write. Only how bytes form
+ * characters is taken from it: numbers stay as in C. */
+static void find_locale(void) {
+    setlocale(LC_CTYPE, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0 && !setlocale(LC_CTYPE, "C.UTF-8"))
+        cli_say("there is no UTF-8 locale here: only ASCII can be typed");
+}
+
 static bool open_editor(struct chat_loop *loop) {
     HistEvent event;
-    setlocale(LC_CTYPE, ""); /* only how bytes form characters: numbers stay as in C */
+    find_locale();
+    setvbuf(stdin, NULL, _IONBF, 0); /* a signal must find no character half read */
     loop->edit = el_init("1bit", stdin, stdout, stderr);
     loop->history = history_init();
     if (!loop->edit || !loop->history) return false;
@@ -45,6 +94,7 @@ static bool open_editor(struct chat_loop *loop) {
     el_set(loop->edit, EL_CLIENTDATA, loop);
     el_set(loop->edit, EL_EDITOR, "emacs");
     el_set(loop->edit, EL_PROMPT, prompt_text);
+    el_set(loop->edit, EL_GETCFN, read_character);
     el_set(loop->edit, EL_HIST, history, loop->history);
     el_source(loop->edit, NULL); /* the user's ~/.editrc */
     char *folder = os_state_dir();
@@ -71,15 +121,17 @@ static bool read_line(struct chat_loop *loop) {
     buf_clear(&loop->line);
     for (;;) {
         int n = 0;
-        unsigned interrupts = os_interrupts();
+        loop->interrupts = os_interrupts();
         const char *text = el_gets(loop->edit, &n);
-        if (os_interrupts() != interrupts) {
-            el_set(loop->edit, EL_REFRESH);
+        if (os_interrupts() != loop->interrupts) {
             puts("^C");
             buf_clear(&loop->line);
             continue;
         }
-        if (!text || n <= 0) return false;
+        if (!text || n <= 0) {
+            putchar('\n');
+            return false;
+        }
         while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r')) n--;
         bool more = n > 0 && text[n - 1] == '\\';
         buf_add(&loop->line, text, (size_t)(more ? n - 1 : n));
@@ -104,7 +156,8 @@ static void help(void) {
     puts(
         "/help             this list\n"
         "/reset            forget the conversation\n"
-        "/set NAME VALUE   change an option, for example /set temp 0\n"
+        "/set [NAME]       what the options are set to\n"
+        "/set NAME VALUE   change one, for example /set temp 0\n"
         "/quit             end (or Ctrl-D)\n"
         "A line that ends with \\ goes on. Ctrl-C stops an answer. Options that /set takes:");
     for (size_t i = 0; i < OPTION_COUNT; i++)
@@ -112,23 +165,59 @@ static void help(void) {
             printf("  %-18s %s\n", option_list[i].flag, option_list[i].help);
 }
 
+static void show_value(const struct option *option, const struct options *options) {
+    struct buf value = BUF_INIT;
+    option_value(option, options, &value);
+    printf("  %-18s %s\n", option->flag, value.n ? value.p : "none");
+    buf_free(&value);
+}
+
+static void show_values(const struct options *options) {
+    puts("/set NAME VALUE changes one of these:");
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (can_set(&option_list[i])) show_value(&option_list[i], options);
+}
+
+/* What the options say together; the error names the one that is wrong. */
+static ob_status check(const struct chat_loop *loop, const struct options *tried, ob_error *error) {
+    ob_sampling sampling = generate_sampling(tried);
+    if (loop->conversation.plain && tried->system) {
+        error_set(error, OB_ERR_ARGUMENT, "there is no chat template, and so no system message");
+        error_at(error, NULL, "system", OB_NO_OFFSET);
+        return OB_ERR_ARGUMENT;
+    }
+    ob_status status = ob_sampling_check(&sampling, error);
+    return status == OB_OK ? conversation_check(tried, error) : status;
+}
+
 static void set(struct chat_loop *loop, const char *words) {
     char message[OPTION_MESSAGE];
+    ob_error error;
+    struct options tried = loop->options;
     size_t n = strcspn(words, " =");
     const struct option *option = option_find(COMMAND_run, words, n);
+    if (n == 0) {
+        show_values(&loop->options);
+        return;
+    }
     if (!can_set(option)) {
         cli_say("/set has no option \"%.*s\" (see /help)", (int)(n > 40 ? 40 : n), words);
         return;
     }
     const char *value = arena_printf(&loop->arena, "%s", words + n + strspn(words + n, " ="));
     if (!value || !*value) {
-        cli_say("/set %s needs a value", option->flag);
+        show_value(option, &loop->options);
         return;
     }
-    if (!option_set(option, value, &loop->options, message))
+    if (!option_set(option, value, &tried, message)) {
         cli_say("%s: %s", option->flag, message);
+        return;
+    }
+    tried.given[option - option_list] = true;
+    if (check(loop, &tried, &error) == OB_OK)
+        loop->options = tried;
     else
-        loop->options.given[option - option_list] = true;
+        cli_fail_error(&error);
 }
 
 static void command(struct chat_loop *loop, const char *line) {
@@ -138,8 +227,8 @@ static void command(struct chat_loop *loop, const char *line) {
         help();
     else if (strcmp(line, "/reset") == 0)
         conversation_reset(&loop->conversation);
-    else if (strncmp(line, "/set ", 5) == 0)
-        set(loop, line + 5 + strspn(line + 5, " "));
+    else if (strncmp(line, "/set", 4) == 0 && (line[4] == ' ' || line[4] == 0))
+        set(loop, line + 4 + strspn(line + 4, " "));
     else
         cli_say("unknown command %.40s (see /help)", line);
 }
@@ -188,7 +277,9 @@ int chat_interactive(ob_engine *engine, const struct options *options) {
         ob_engine_get_info(engine, &info);
         fprintf(stderr, "%s on %s, context %u%s; /help lists commands\n", info.name, info.device,
                 info.context,
-                loop.conversation.plain ? ", no chat template: it continues your text" : "");
+                options->raw               ? ", raw: it continues your text"
+                : loop.conversation.plain ? ", no chat template: it continues your text"
+                                           : "");
         while (!loop.quit && read_line(&loop)) {
             if (loop.line.failed)
                 cli_say("out of memory");

@@ -13,6 +13,8 @@ struct conversation {
     struct buf text;
 };
 
+/* Whether the options can be of a conversation, before there is an engine. */
+ob_status conversation_check(const struct options *options, ob_error *error);
 ob_status conversation_open(const ob_engine *engine, const struct options *options,
                             struct conversation *out, ob_error *error);
 void conversation_close(struct conversation *conversation);

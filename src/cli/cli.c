@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/map.h"
 
 const struct command *const command_list[COMMAND_COUNT] = {
 #define COMMAND(name) &command_##name,
@@ -15,7 +16,8 @@ const struct command *const command_list[COMMAND_COUNT] = {
 #undef COMMAND
 };
 
-static const char *running = NULL; /* the command's name, for messages */
+static char program[32] = "1bit"; /* with the command's name, for messages */
+static enum command_index running = COMMAND_COUNT;
 
 enum command_index command_find(const char *name) {
     size_t i = 0;
@@ -28,7 +30,7 @@ enum command_index command_find(const char *name) {
 /* One write, so that lines of two programs do not mix; control characters of names become "?". */
 static void say(const char *format, va_list args) {
     char line[1400];
-    int n = snprintf(line, sizeof line, "1bit%s%s: ", running ? " " : "", running ? running : "");
+    int n = snprintf(line, sizeof line, "%s: ", program);
     vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
     for (char *p = line; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
@@ -59,9 +61,29 @@ int cli_misuse(const char *format, ...) {
     return EXIT_USAGE;
 }
 
+/* The option of the running command that sets a member of onebit.h; NULL if there is none. */
+static const struct option *option_of(const char *member) {
+    static const struct {
+        const char *member, *flag;
+    } renamed[] = {
+        {"order", "samplers"}, {"penalty_last_n", "repeat-last-n"}, {"temperature", "temp"}};
+    char flag[sizeof((ob_error *)0)->where];
+    if (running == COMMAND_COUNT || !*member) return NULL;
+    snprintf(flag, sizeof flag, "%s", member);
+    for (char *p = flag; *p; p++)
+        if (*p == '_') *p = '-';
+    for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++)
+        if (strcmp(member, renamed[i].member) == 0)
+            snprintf(flag, sizeof flag, "%s", renamed[i].flag);
+    return option_find(running, flag, strlen(flag));
+}
+
 int cli_fail_error(const ob_error *error) {
     char line[1024];
-    return cli_fail("%s", ob_error_line(error, line, sizeof line));
+    ob_error said = *error;
+    const struct option *option = said.file[0] ? NULL : option_of(said.where);
+    if (option) snprintf(said.where, sizeof said.where, "--%s", option->flag);
+    return cli_fail("%s", ob_error_line(&said, line, sizeof line));
 }
 
 int cli_output_failed(int error) {
@@ -95,7 +117,9 @@ static int run_command(enum command_index index, int argc, char **argv) {
     struct options options;
     char message[OPTION_MESSAGE];
     struct buf text = BUF_INIT;
-    running = command->name;
+    running = index;
+    snprintf(program, sizeof program, "1bit %s", command->name);
+    map_guard(program);
     if (!options_parse(index, argc, argv, &options, message))
         return cli_misuse("%s (see 1bit %s --help)", message, command->name);
     if (options.help) {

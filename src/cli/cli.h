@@ -40,7 +40,8 @@ enum command_index command_find(const char *name);
 
 /* ---- messages: one line "1bit <command>: ..." on the standard error -------------------------- */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Says it and returns EXIT_FAILED / EXIT_USAGE. */
+/* Says it and returns EXIT_FAILED / EXIT_USAGE. Of an error, a member of onebit.h's structs is
+ * called as the option that sets it. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_error(const ob_error *error);
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));

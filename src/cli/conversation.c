@@ -6,27 +6,30 @@
 #include "base/error.h"
 #include "cli/chat.h"
 
-/* A template is there if it renders the smallest chat. */
-static ob_status has_template(const ob_engine *engine, bool *out, ob_error *error) {
-    static const char smallest[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}";
-    ob_tokens ids = {0};
-    ob_status status = ob_chat_prompt(engine, smallest, strlen(smallest), &ids, NULL, NULL, error);
-    ob_tokens_free(&ids);
-    *out = status != OB_ERR_NOT_FOUND;
-    return status == OB_ERR_NOT_FOUND ? OB_OK : status;
+ob_status conversation_check(const struct options *options, ob_error *error) {
+    json_t *system = options->system ? json_string(options->system) : json_null();
+    json_decref(system);
+    if (system) return OB_OK;
+    ob_status status = error_set(error, OB_ERR_ARGUMENT, "is not UTF-8");
+    error_at(error, NULL, "system", OB_NO_OFFSET);
+    return status;
 }
 
 ob_status conversation_open(const ob_engine *engine, const struct options *options,
                             struct conversation *out, ob_error *error) {
-    *out = (struct conversation){.plain = options->raw, .messages = json_array()};
+    ob_engine_info info;
+    ob_engine_get_info(engine, &info);
+    const ob_error *why = info.chat_error;
+    *out = (struct conversation){.plain = options->raw || why, .messages = json_array()};
     if (!out->messages) return error_memory(error, "a conversation", 1);
-    if (out->plain) return OB_OK;
-    bool found = false;
-    ob_status status = has_template(engine, &found, error);
-    out->plain = !found;
-    if (status == OB_OK && out->plain && options->system)
+    if (options->raw || !why) return OB_OK;
+    if (why->status != OB_ERR_NOT_FOUND) {
+        *error = *why;
+        return why->status;
+    }
+    if (options->system)
         cli_say("the model has no chat template: it continues the text, --system is not used");
-    return status;
+    return OB_OK;
 }
 
 void conversation_close(struct conversation *conversation) {
@@ -48,8 +51,8 @@ ob_status conversation_add(struct conversation *conversation, const char *role, 
     }
     json_t *content = json_stringn(text.p, text.n);
     if (!content && strcmp(role, "assistant") != 0)
-        return error_set(error, OB_ERR_ARGUMENT, "the %s is not UTF-8 (--raw takes any bytes)",
-                         strcmp(role, "user") == 0 ? "prompt" : "system message");
+        return error_set(error, OB_ERR_ARGUMENT,
+                         "the prompt is not UTF-8 (--raw takes any bytes)");
     if (!content) content = cli_json_text(text);
     json_t *message = json_pack("{s:s, s:o}", "role", role, "content", content);
     if (json_array_append_new(conversation->messages, message) != 0)
@@ -70,8 +73,7 @@ void conversation_drop(struct conversation *conversation, size_t text_n) {
 static json_t *request_of(const struct conversation *conversation, const struct options *options) {
     json_t *messages = json_array();
     if (options->system) {
-        json_t *system = json_pack("{s:s, s:o}", "role", "system", "content",
-                                   cli_json_text(str_of(options->system)));
+        json_t *system = json_pack("{s:s, s:s}", "role", "system", "content", options->system);
         json_array_append_new(messages, system);
     }
     json_array_extend(messages, conversation->messages);
@@ -84,10 +86,8 @@ ob_status conversation_prompt(const ob_engine *engine, const struct conversation
         return ob_tokenize(engine, conversation->text.p ? conversation->text.p : "",
                            conversation->text.n, true, options->special, out, error);
     json_t *request = request_of(conversation, options);
-    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    ob_status status = text ? ob_chat_prompt(engine, text, strlen(text), out, NULL, NULL, error)
-                            : error_memory(error, "a chat request", 1);
-    free(text);
+    ob_status status = request ? ob_chat_prompt_json(engine, request, out, NULL, NULL, error)
+                               : error_memory(error, "a chat request", 1);
     json_decref(request);
     return status;
 }

@@ -1,33 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0
  * devices.c: `1bit devices`: where a model could run on this machine, or why not. */
-#include "base/cpu.h"
-#include "base/os.h"
+#include <string.h>
+
 #include "cli/cli.h"
 
+static json_t *words(const char *list) {
+    json_t *out = json_array();
+    for (const char *p = list; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        json_array_append_new(out, json_stringn(p, n));
+        p += n;
+    }
+    return out;
+}
+
 static int print_json(void) {
-    json_t *isas = json_array();
-    for (int isa = 0; isa < CPU_ISAS; isa++)
-        if (cpu_has((enum cpu_isa)isa))
-            json_array_append_new(isas, json_string(cpu_isa_name((enum cpu_isa)isa)));
-    return cli_print_json(json_pack("{s:[{s:s, s:i, s:o, s:s, s:I, s:I}, {s:s}]}", "devices",
-                                    "name", "cpu", "cores", (int)os_cores(), "isa", isas,
-                                    "best_isa", cpu_isa_name(cpu_best()), "memory_total",
-                                    (json_int_t)os_memory_total(), "memory_available",
-                                    (json_int_t)os_memory_available(), "name", "ref"));
+    ob_device device;
+    json_t *list = json_array();
+    for (size_t i = 0; ob_device_at(i, &device); i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:s, s:o, s:I, s:I}", "name", device.name, "count",
+                            (int)device.count, "description", device.text, "isa",
+                            words(device.isa), "memory_total", (json_int_t)device.memory_total,
+                            "memory_available", (json_int_t)device.memory_available));
+    return cli_print_json(json_pack("{s:o}", "devices", list));
 }
 
 static int run(const struct options *options) {
+    ob_device device;
     if (options->json) return print_json();
     struct cli_style style = cli_style_for(stdout, options);
-    char total[24], available[24];
-    cli_bytes(os_memory_total(), total);
-    cli_bytes(os_memory_available(), available);
-    printf("%scpu%s   %u cores, instruction sets", style.bold, style.off, os_cores());
-    for (int isa = 0; isa < CPU_ISAS; isa++)
-        if (cpu_has((enum cpu_isa)isa)) printf(" %s", cpu_isa_name((enum cpu_isa)isa));
-    printf("; %s of %s memory available\n", available, total);
-    printf("%sref%s   the plain definition of every operation, slow, for comparison\n", style.bold,
-           style.off);
+    for (size_t i = 0; ob_device_at(i, &device); i++) {
+        char total[24], available[24];
+        printf("%s%-5s%s %s%s", style.bold, device.name, style.off, device.count ? "" : "none: ",
+               device.text);
+        cli_bytes(device.memory_total, total);
+        cli_bytes(device.memory_available, available);
+        if (device.count) printf("; %s of %s memory available", available, total);
+        if (device.isa[0]) printf("; instruction sets: %s", device.isa);
+        putchar('\n');
+    }
     return EXIT_OK;
 }
 

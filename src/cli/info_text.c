@@ -81,7 +81,8 @@ static void print_plan(const json_t *plan, struct cli_style style) {
     printf("\n  cache         %s for 1,000 tokens; %llu tokens fit in %s\n  devices       ", a,
            (unsigned long long)number(plan, "tokens_that_fit"), b);
     for (size_t i = 0; i < json_array_size(devices); i++)
-        printf("%s%s", i ? ", " : "", json_string_value(json_array_get(devices, i)));
+        printf("%s%s (%s)", i ? ", " : "", text(json_array_get(devices, i), "name", line),
+               json_string_value(json_object_get(json_array_get(devices, i), "description")));
     putchar('\n');
     for (size_t i = 0; i < json_array_size(unused); i++)
         printf("  not needed    %s\n",

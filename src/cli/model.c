@@ -45,8 +45,23 @@ static ob_status not_found(struct arena *arena, const char *name, const char *fo
     return OB_ERR_NOT_FOUND;
 }
 
+/* A path as it is: there must be something that can be a model. */
+static ob_status check_path(const char *path, ob_error *error) {
+    ob_status status = OB_OK;
+    errno = 0;
+    if (!os_exists(path))
+        status = error_set(error, OB_ERR_NOT_FOUND, "%s",
+                           errno == ENOENT ? "no such file or directory" : strerror(errno));
+    else if (!os_is_file(path) && !os_is_dir(path))
+        status = error_set(error, OB_ERR_IO,
+                           "not a regular file (a model cannot be a pipe or a device)");
+    if (status != OB_OK) error_at(error, path, NULL, OB_NO_OFFSET);
+    return status;
+}
+
 ob_status cli_model_path(const char *name, char **out, ob_error *error) {
     *out = NULL;
+    if (!*name) return error_set(error, OB_ERR_ARGUMENT, "the name of the model is empty");
     struct arena arena = ARENA_INIT;
     char *folder = os_models_dir();
     const char *try = arena_printf(&arena, "%s", name);
@@ -56,15 +71,14 @@ ob_status cli_model_path(const char *name, char **out, ob_error *error) {
         goto done;
     }
     /* Anything with a slash, and what exists here, is a path. */
-    if (!strchr(name, '/') && !os_is_file(name) && !os_is_dir(name)) {
+    if (!strchr(name, '/') && !os_exists(name)) {
         try = arena_printf(&arena, "%s/%s", folder, name);
         if (try && !os_is_file(try) && !os_is_dir(try)) {
             try = arena_printf(&arena, "%s/%s.gguf", folder, name);
             if (try && !os_is_file(try)) status = not_found(&arena, name, folder, error);
         }
-    } else if (!os_is_file(name) && !os_is_dir(name)) {
-        status = error_set(error, OB_ERR_NOT_FOUND, "no such file or directory");
-        error_at(error, name, NULL, OB_NO_OFFSET);
+    } else {
+        status = check_path(name, error);
     }
     if (status == OB_OK && (!try || !(*out = strdup(try))))
         status = error_memory(error, "a path", strlen(name));

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 /* Sets of commands, for options.def. The names of commands that are not in commands.def do not
  * compile, so an option cannot be for a command that is not there. */
 #define ON(name) (1u << COMMAND_##name)
@@ -133,14 +135,37 @@ bool option_set(const struct option *option, const char *text, struct options *o
         return false;
     }
     if (!(number >= option->min && number <= option->max)) {
-        snprintf(message, OPTION_MESSAGE, "%s is not from %.10g to %.10g", text, option->min,
-                 option->max);
+        char min[32], max[32];
+        snprintf(message, OPTION_MESSAGE, "%s is not from %s to %s", text,
+                 str_number(option->min, min), str_number(option->max, max));
         return false;
     }
     if (option->kind == OPTION_integer) *(option_integer *)field = integer;
     if (option->kind == OPTION_number) *(option_number *)field = number;
     if (option->kind == OPTION_bytes) *(option_bytes *)field = (uint64_t)number;
     return true;
+}
+
+void option_value(const struct option *option, const struct options *from, struct buf *out) {
+    const void *field = (const char *)from + option->offset;
+    char number[32];
+    const char *text;
+    if (!option->otherwise && !from->given[option - option_list]) return;
+    switch (option->kind) {
+    case OPTION_flag: buf_puts(out, *(const option_flag *)field ? "on" : "off"); break;
+    case OPTION_text:
+    case OPTION_choice:
+        text = *(const option_text *)field;
+        if (text) buf_puts(out, text);
+        break;
+    case OPTION_integer: buf_printf(out, "%lld", (long long)*(const option_integer *)field); break;
+    case OPTION_number:
+        buf_puts(out, str_number(*(const option_number *)field, number));
+        break;
+    case OPTION_bytes:
+        buf_printf(out, "%llu", (unsigned long long)*(const option_bytes *)field);
+        break;
+    }
 }
 
 /* Puts "--temp: " before a message of option_set. */

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 typedef bool option_flag;
 typedef const char *option_text;
 typedef const char *option_choice;
@@ -74,6 +76,9 @@ bool options_parse(enum command_index command, int argc, char **argv, struct opt
 /* Sets one option from text, as the command line would. */
 bool option_set(const struct option *option, const char *text, struct options *out,
                 char message[OPTION_MESSAGE]);
+/* The value that an option has, as it would be typed, appended; nothing if it was not given and has
+ * no default. */
+void option_value(const struct option *option, const struct options *from, struct buf *out);
 /* By flag without dashes; NULL if the command has none of this name. */
 const struct option *option_find(enum command_index command, const char *flag, size_t n);
 bool option_is_for(const struct option *option, enum command_index command);

@@ -3,7 +3,6 @@
  * are opened; the numbers are those that the engine would compute. */
 #include <string.h>
 
-#include "base/cpu.h"
 #include "base/os.h"
 #include "cli/cli.h"
 #include "cli/inspect.h"
@@ -29,9 +28,13 @@ static json_t *strings(const struct str *list, uint32_t n) {
 }
 
 static json_t *devices(void) {
-    char cpu[40];
-    snprintf(cpu, sizeof cpu, "cpu (%s)", cpu_isa_name(cpu_best()));
-    return json_pack("[s, s]", cpu, "ref");
+    json_t *out = json_array();
+    ob_device device;
+    for (size_t i = 0; ob_device_at(i, &device); i++)
+        if (device.count)
+            json_array_append_new(out, json_pack("{s:s, s:s}", "name", device.name, "description",
+                                                 device.text));
+    return out;
 }
 
 static json_t *plan_of(const struct model *model, const struct options *options) {

@@ -42,6 +42,20 @@ static int run(const struct options *options) {
     struct buf prompt = BUF_INIT;
     if (options->prompt && options->file)
         return cli_misuse("--prompt and --file exclude each other");
+    if (options->raw && options->system)
+        return cli_misuse("--raw has no system message: it and --system exclude each other");
+    if (options->special && !options->raw)
+        return cli_misuse("--special is for --raw: in a chat only the template writes control "
+                          "tokens");
+    ob_sampling sampling = generate_sampling(options);
+    if (ob_sampling_check(&sampling, &error) != OB_OK) {
+        cli_fail_error(&error);
+        return EXIT_USAGE;
+    }
+    if (conversation_check(options, &error) != OB_OK) {
+        cli_fail_error(&error);
+        return EXIT_USAGE;
+    }
     bool interactive = !options->prompt && !options->file && os_is_terminal(fileno(stdin));
     int code = EXIT_OK;
     if (options->prompt)

@@ -23,7 +23,8 @@ static int run(const struct options *options) {
     };
     server.engine.model = path;
     server.engine.parallel = (uint32_t)options->parallel;
-    ob_status status = server_run(&server, &error);
+    ob_status status = ob_engine_check(&server.engine, &error); /* before anything is said */
+    if (status == OB_OK) status = server_run(&server, &error);
     free(path);
     return status == OB_OK ? EXIT_OK : cli_fail_error(&error);
 }

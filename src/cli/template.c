@@ -33,7 +33,7 @@ static int run(const struct options *options) {
     int code = EXIT_OK;
     if (read_request(options->operands ? options->operand[0] : "-", &request, &error) != OB_OK ||
         cli_tok_open(options->model, &source, &tok, &error) != OB_OK ||
-        chat_open(tok, NULL, &chat, &error) != OB_OK ||
+        chat_open(tok, NULL, source_path(source), &chat, &error) != OB_OK ||
         chat_prompt(chat, request, &ids, &text, &error) != OB_OK) {
         code = cli_fail_error(&error);
     } else {

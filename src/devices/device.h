@@ -31,8 +31,8 @@ struct device_kv {
 
 struct device_type {
     const char *name;
-    /* Writes "N cores, avx512" or why there is none; returns how many there are. */
-    uint32_t (*enumerate)(char *text, size_t size);
+    /* Fills count, memory, text ("N cores, avx512", or why there is none) and isa. */
+    void (*enumerate)(ob_device *out);
     ob_status (*open)(const struct device_options *options, struct device **out, ob_error *error);
     void (*close)(struct device **device);
     void (*describe)(const struct device *device, char *text, size_t size);

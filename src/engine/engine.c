@@ -26,6 +26,26 @@ uint32_t engine_step_logits(const struct engine *e) { return e->step_logits; }
 uint32_t engine_parallel(const struct engine *e) { return e->parallel; }
 uint32_t engine_element(const struct engine *e) { return e->kv_type == KV_F32 ? 4 : 2; }
 
+bool engine_device_at(size_t i, ob_device *out) {
+    *out = (ob_device){0};
+    if (i >= device_count) return false;
+    out->name = device_list[i]->name;
+    device_list[i]->enumerate(out);
+    return true;
+}
+
+static ob_status refuse_device(ob_error *error, const char *name) {
+    char known[256] = "auto";
+    for (size_t i = 0; i < device_count; i++) {
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, ", %s", device_list[i]->name);
+    }
+    ob_status s =
+        error_set(error, OB_ERR_ARGUMENT, "unknown device \"%.64s\"; there are: %s", name, known);
+    error_at(error, NULL, "device", OB_NO_OFFSET);
+    return s;
+}
+
 static ob_status refuse(ob_error *error, const char *option, const char *value) {
     ob_status s = error_set(error, OB_ERR_ARGUMENT, "unknown value \"%s\"", value);
     error_at(error, NULL, option, OB_NO_OFFSET);
@@ -36,7 +56,7 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
     const char *device =
         o->device && strcmp(o->device, "auto") != 0 ? o->device : device_list[0]->name;
     e->type = device_find(device);
-    if (!e->type) return refuse(error, "device", device);
+    if (!e->type) return refuse_device(error, device);
     e->kv_type = strcmp(e->type->name, "ref") == 0 ? KV_F32 : KV_F16;
     if (o->kv_type) {
         if (strcmp(o->kv_type, "f16") == 0)
@@ -44,7 +64,7 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
         else if (strcmp(o->kv_type, "f32") == 0)
             e->kv_type = KV_F32;
         else
-            return refuse(error, "kv-type", o->kv_type);
+            return refuse(error, "kv_type", o->kv_type);
     }
     e->parallel = o->parallel ? o->parallel : PARALLEL;
     e->step_tokens = o->step_tokens ? o->step_tokens : STEP_TOKENS;
@@ -122,7 +142,8 @@ static uint64_t fit(const struct engine *e, uint64_t memory) {
     return low * PAGE_TOKENS;
 }
 
-static ob_status open_kv(struct engine *e, const ob_engine_options *o, ob_error *error) {
+/* How many tokens the KV memory is to hold; takes none yet. */
+static ob_status size_kv(struct engine *e, const ob_engine_options *o, ob_error *error) {
     const struct graph *g = &e->model->graph;
     e->context = o->context ? o->context : e->model->hp.context;
     e->groups = g->groups;
@@ -145,7 +166,7 @@ static ob_status open_kv(struct engine *e, const ob_engine_options *o, ob_error 
         ob_status s = error_set(
             error, OB_ERR_LIMIT, "%llu bytes hold no page of %d tokens (%llu bytes)",
             (unsigned long long)memory, PAGE_TOKENS, (unsigned long long)kv_bytes(e, PAGE_TOKENS));
-        error_at(error, NULL, "kv-memory", OB_NO_OFFSET);
+        error_at(error, NULL, "kv_memory", OB_NO_OFFSET);
         return s;
     }
     if (o->context && e->capacity < o->context) {
@@ -156,7 +177,11 @@ static ob_status open_kv(struct engine *e, const ob_engine_options *o, ob_error 
         return s;
     }
     if (e->context > e->capacity) e->context = (uint32_t)e->capacity;
-    for (uint32_t i = 0; i < g->groups; i++) {
+    return OB_OK;
+}
+
+static ob_status open_kv(struct engine *e, ob_error *error) {
+    for (uint32_t i = 0; i < e->groups; i++) {
         uint64_t pages = group_pages(e, i, e->capacity);
         ob_status s =
             e->type->alloc(e->device, pages * e->group[i].page_bytes, &e->group[i].buffer, error);
@@ -182,15 +207,30 @@ static ob_status open_step(struct engine *e, ob_error *error) {
                             &e->plan, error);
 }
 
+static ob_status plan(struct engine *e, const struct source *source,
+                      const ob_engine_options *options, ob_error *error) {
+    ob_status s = read_options(e, options, error);
+    if (s == OB_OK) s = model_open(source, &e->model, error);
+    if (s == OB_OK) s = open_device(e, options, error);
+    return s == OB_OK ? size_kv(e, options, error) : s;
+}
+
+ob_status engine_check(const struct source *source, const ob_engine_options *options,
+                       ob_error *error) {
+    struct engine *e = calloc(1, sizeof *e);
+    if (!e) return error_memory(error, "an engine", sizeof *e);
+    ob_status s = plan(e, source, options, error);
+    engine_close(&e);
+    return s;
+}
+
 ob_status engine_open(const struct source *source, const ob_engine_options *options,
                       struct engine **out, ob_error *error) {
     struct engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
-    ob_status s = read_options(e, options, error);
-    if (s == OB_OK) s = model_open(source, &e->model, error);
-    if (s == OB_OK) s = open_device(e, options, error);
+    ob_status s = plan(e, source, options, error);
     if (s == OB_OK) s = bind(e, options, error);
-    if (s == OB_OK) s = open_kv(e, options, error);
+    if (s == OB_OK) s = open_kv(e, error);
     if (s == OB_OK) s = open_step(e, error);
     if (s != OB_OK) engine_close(&e);
     *out = e;

@@ -14,10 +14,16 @@
 struct engine;
 struct seq;
 
+/* As ob_device_at. */
+bool engine_device_at(size_t i, ob_device *out);
+
 /* The source must outlive the engine. */
 ob_status engine_open(const struct source *source, const ob_engine_options *options,
                       struct engine **out, ob_error *error);
 void engine_close(struct engine **engine);
+/* Whether it would open, without touching the weights: options, metadata, tensors, memory. */
+ob_status engine_check(const struct source *source, const ob_engine_options *options,
+                       ob_error *error);
 
 const struct model *engine_model(const struct engine *engine);
 const char *engine_device(const struct engine *engine); /* "cpu (avx512)" */

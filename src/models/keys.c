@@ -83,10 +83,13 @@ static ob_status read_number(struct build *b, const struct key *k, const char *n
         *out = (double)whole;
     }
     if (in_range(k, *out)) return OB_OK;
+    char is[32], min[32], max[32];
+    str_number(*out, is);
+    str_number(k->min, min);
     if (k->max != 0)
-        snprintf(text, sizeof text, "%g is not in %g to %g", *out, k->min, k->max);
+        snprintf(text, sizeof text, "%s is not in %s to %s", is, min, str_number(k->max, max));
     else
-        snprintf(text, sizeof text, "%g is less than %g", *out, k->min);
+        snprintf(text, sizeof text, "%s is less than %s", is, min);
     return refuse(b, name, text, error);
 }
 

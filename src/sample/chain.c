@@ -31,7 +31,8 @@ struct sample_chain {
 };
 
 ob_status sample_refuse(ob_error *error, const char *setting, const char *must, double value) {
-    error_set(error, OB_ERR_ARGUMENT, "must be %s, not %g", must, value);
+    char number[32];
+    error_set(error, OB_ERR_ARGUMENT, "must be %s, not %s", must, str_number(value, number));
     error_at(error, NULL, setting, OB_NO_OFFSET);
     return OB_ERR_ARGUMENT;
 }

@@ -206,33 +206,34 @@ static ob_status read_order(const json_t *request, struct params *out, ob_error 
 
 /* ---- what we cannot do ----------------------------------------------------------------------- */
 
-/* Fields that change the answer, with the value that asks for nothing. */
+/* Fields that change the answer, with the value that asks for nothing, as null does. */
 static const struct {
     const char *field;
-    const char *neutral; /* JSON; null, false, "", [] and {} always are */
+    const char *neutral; /* JSON */
 } unsupported[] = {
-    {"best_of", "1"},         {"echo", "false"},       {"functions", "[]"},
-    {"grammar", "\"\""},      {"json_schema", "{}"},   {"logit_bias", "{}"},
-    {"logprobs", "false"},    {"n", "1"},              {"response_format", "{\"type\":\"text\"}"},
-    {"suffix", "\"\""},       {"top_logprobs", "0"},
+    {"best_of", "1"},
+    {"echo", "false"},
+    {"functions", "[]"},
+    {"grammar", "\"\""},
+    {"json_schema", "{}"},
+    {"logit_bias", "{}"},
+    {"logprobs", "false"},
+    {"n", "1"},
+    {"response_format", "{\"type\":\"text\"}"},
+    {"suffix", "\"\""},
+    {"top_logprobs", "0"},
 };
-
-static bool is_empty(const json_t *value) {
-    return json_is_false(value) || (json_is_string(value) && json_string_length(value) == 0) ||
-           (json_is_array(value) && json_array_size(value) == 0) ||
-           (json_is_object(value) && json_object_size(value) == 0);
-}
 
 static ob_status refuse_unsupported(const json_t *request, ob_error *error) {
     for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
         const json_t *value = get(request, unsupported[i].field);
-        if (!value || is_empty(value)) continue;
+        if (!value) continue;
         json_t *neutral = json_loads(unsupported[i].neutral, JSON_DECODE_ANY, NULL);
         bool asks = !json_equal(value, neutral);
         json_decref(neutral);
         if (!asks) continue;
-        char what[64] = "";
-        strcat(strcat(what, unsupported[i].neutral), " (nothing else is supported)");
+        char what[64];
+        snprintf(what, sizeof what, "%s (nothing else is supported)", unsupported[i].neutral);
         return params_refuse(error, unsupported[i].field, value, what);
     }
     return OB_OK;

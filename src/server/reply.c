@@ -57,6 +57,6 @@ void reply_ob_error(struct http_exchange *x, const ob_error *error) {
     char line[1024];
     unsigned status = reply_status_of(error);
     ob_error_line(error, line, sizeof line);
-    reply_json(x, status, reply_error_json(status, NULL, line,
-                                           error->where[0] ? error->where : NULL, NULL));
+    bool field = error->where[0] && !error->file[0]; /* else a place in a file */
+    reply_json(x, status, reply_error_json(status, NULL, line, field ? error->where : NULL, NULL));
 }

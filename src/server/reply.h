@@ -20,7 +20,7 @@ enum {
 /* Takes `json` over; NULL is out of memory. */
 void reply_json(struct http_exchange *x, unsigned status, json_t *json);
 void reply_error(struct http_exchange *x, unsigned status, const char *message);
-/* The status that tells whose fault it was; `where` is the field. */
+/* The status that tells whose fault it was; `where` is the field, unless a file is at fault. */
 void reply_ob_error(struct http_exchange *x, const ob_error *error);
 /* The body alone; details (may be NULL) is taken over and joins the error object. */
 json_t *reply_error_json(unsigned status, const char *type, const char *message, const char *field,

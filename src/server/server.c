@@ -177,6 +177,16 @@ static void say_where(const struct server *server, const char *what) {
            http_port(server->http));
 }
 
+static void say_ready(const struct server *server, const ob_engine *engine) {
+    ob_engine_info info;
+    char line[400];
+    ob_engine_get_info(engine, &info);
+    if (info.chat_error)
+        notice(server, "no chat, only completions: %s",
+               ob_error_line(info.chat_error, line, sizeof line));
+    say_where(server, "ready");
+}
+
 static void *load(void *arg) {
     struct server *server = arg;
     ob_engine *engine;
@@ -185,7 +195,7 @@ static void *load(void *arg) {
     os_lock(&server->lock);
     if (s == OB_OK) server->engine = engine;
     else server->load_error = error;
-    if (s == OB_OK && !server->stopping) say_where(server, "ready"); /* http is there until then */
+    if (s == OB_OK && !server->stopping) say_ready(server, engine); /* http is there until then */
     os_unlock(&server->lock);
     if (s != OB_OK) os_stop();
     return NULL;

@@ -29,8 +29,19 @@ struct form {
 
 struct chat {
     const struct tok *tok;
+    const char *model;
     struct form plain, tools; /* tools.jinja: NULL if the model has no template for them */
 };
+
+/* "FILE: chat template line 3: ..." from the "line 3" of the template engine. */
+static ob_status blame(ob_error *error, const char *model, ob_status status) {
+    if (!error) return status;
+    char where[sizeof error->where];
+    snprintf(where, sizeof where, "chat template%s%.60s", error->where[0] ? " " : "", error->where);
+    memcpy(error->where, where, sizeof where);
+    error_at(error, model, NULL, OB_NO_OFFSET);
+    return status;
+}
 
 /* ---- rendering ---- */
 
@@ -108,10 +119,7 @@ static bool shows_text(const struct tok *tok, const struct jinja *j) {
 static ob_status open_form(const struct tok *tok, struct str source, struct form *out,
                            ob_error *error) {
     ob_status status = jinja_parse(source.p, source.n, &out->jinja, error);
-    if (status) {
-        error_at(error, "chat template", NULL, OB_NO_OFFSET);
-        return status;
-    }
+    if (status) return status;
     struct jinja *j = out->jinja;
     out->text_content = probe(tok, j, PROBE_CONTENT("\"pr0be\""), "pr0be", NULL);
     out->part_content = probe(tok, j, PROBE_CONTENT("[{\"type\": \"text\", \"text\": \"pr0be\"}]"),
@@ -120,21 +128,25 @@ static ob_status open_form(const struct tok *tok, struct str source, struct form
     return OB_OK;
 }
 
-ob_status chat_open(const struct tok *tok, const char *override, struct chat **out,
-                    ob_error *error) {
+ob_status chat_open(const struct tok *tok, const char *override, const char *model,
+                    struct chat **out, ob_error *error) {
     struct str plain = override ? str_of(override) : tok_template(tok, NULL);
     struct str tools = override ? (struct str){0} : tok_template(tok, "tool_use");
     *out = NULL;
-    if (!plain.n)
-        return error_set(error, OB_ERR_NOT_FOUND, "the model has no chat template");
+    if (!plain.n) {
+        error_set(error, OB_ERR_NOT_FOUND, "the model has no chat template");
+        error_at(error, model, NULL, OB_NO_OFFSET);
+        return OB_ERR_NOT_FOUND;
+    }
     struct chat *chat = calloc(1, sizeof *chat);
     if (!chat) return error_memory(error, "a chat template", sizeof *chat);
     chat->tok = tok;
+    chat->model = model;
     ob_status status = open_form(tok, plain, &chat->plain, error);
     if (!status && tools.n) status = open_form(tok, tools, &chat->tools, error);
     if (status) {
         chat_close(&chat);
-        return status;
+        return blame(error, model, status);
     }
     *out = chat;
     return OB_OK;
@@ -372,7 +384,7 @@ ob_status chat_prompt(const struct chat *chat, const json_t *request, ob_tokens 
                             : error_memory(error, "a chat", 0);
     if (!status) {
         status = render(chat->tok, form->jinja, data, &made, &trust, error);
-        if (status) error_at(error, "chat template", NULL, OB_NO_OFFSET);
+        if (status) blame(error, chat->model, status);
     }
     if (!status) status = encode(chat->tok, &made, &trust, ids, error);
     if (!status && text) {

@@ -32,7 +32,7 @@ static ob_status read_file(struct dir *d, const char *name, char **text, size_t 
     int len = snprintf(d->path, sizeof d->path, "%s/%s", source_path(d->source), name);
     if (len < 0 || (size_t)len >= sizeof d->path)
         return error_set(d->error, OB_ERR_LIMIT, "the path of %s is too long", name);
-    if (!os_is_file(d->path)) return OB_OK;
+    if (!os_exists(d->path)) return OB_OK;
     return at_file(d, os_read_file(d->path, LARGEST, text, n, d->error), NULL);
 }
 
@@ -186,6 +186,7 @@ ob_status tok_open_hf(struct tok *tok, const struct source *source, ob_error *er
     ob_status status = read_file(&d, "tokenizer.json", &text, &n);
     if (status == OB_OK && !text) {
         error_set(error, OB_ERR_NOT_FOUND, "the directory has no tokenizer.json");
+        error_at(error, source_path(source), NULL, OB_NO_OFFSET);
         return OB_ERR_NOT_FOUND;
     }
     if (status == OB_OK) status = at_file(&d, tok_hf_json(tok, (struct str){text, n}, error), NULL);

@@ -99,11 +99,11 @@ ob_status ob_tokenize(const ob_engine *e, const char *text, size_t n, bool add_s
     return OB_OK;
 }
 
-ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n, ob_tokens *out,
-                         char **text, size_t *text_n, ob_error *error) {
-    *text = strndup(request_json, n);
-    *text_n = n;
-    return ob_tokenize(e, request_json, n < 200 ? n : 200, true, false, out, error);
+ob_status ob_chat_prompt_json(const ob_engine *e, const json_t *request, ob_tokens *out,
+                              char **text, size_t *text_n, ob_error *error) {
+    *text = json_dumps(request, JSON_COMPACT);
+    *text_n = strlen(*text);
+    return ob_tokenize(e, *text, *text_n < 200 ? *text_n : 200, true, false, out, error);
 }
 
 ob_sampling ob_sampling_default(void) { return (ob_sampling){.top_p = 1}; }

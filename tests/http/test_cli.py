@@ -316,7 +316,7 @@ def test_raw_continues_the_text(model):
 
 
 def test_settings_that_the_engine_refuses(model):
-    fails(call('run', '-m', model, '--samplers', 'top_k;beam', '-p', 'x'), 1, 'run', '"beam" is')
+    fails(call('run', '-m', model, '--samplers', 'top_k;beam', '-p', 'x'), 2, 'run', '"beam" is')
     fails(call('run', '-m', model, '--device', 'abacus', '-p', 'x'), 1, 'run', 'abacus')
     fails(call('run', '-m', model, '-c', 64, '-p', 'word ' * 200), 1, 'run', 'context')
 
@@ -379,6 +379,10 @@ class Terminal:
 
     def type(self, text):
         os.write(self.fd, text.encode())
+
+    def hang_up(self):
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
 
     def end(self):
         while True:

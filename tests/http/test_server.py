@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server over a fake engine: its life, HTTP, fields, clients that leave or do not read."""
+import contextlib
 import http.client
 import json
 import signal
@@ -181,6 +182,8 @@ def test_many_at_once(fake):
 NOT_NUMBER = ['1', [], {}, True]
 NOT_INTEGER = NOT_NUMBER + [1.5]
 NOT_FLAG = [1, 'true', [], {}]
+NOT_STRING = [1, 1.5, True, [], {}]
+NOT_OBJECT = [1, 'x', True, []]
 BAD = {
     'temperature': NOT_NUMBER + [-1, 1e30], 'top_p': NOT_NUMBER + [-0.1, 1.1],
     'min_p': NOT_NUMBER + [-0.1, 1.1], 'top_k': NOT_INTEGER + [-2, 2**40],
@@ -189,14 +192,17 @@ BAD = {
     'penalty_last_n': NOT_INTEGER + [-2], 'seed': NOT_INTEGER,
     'max_tokens': NOT_INTEGER + [0, -2], 'max_completion_tokens': NOT_INTEGER + [0],
     'n_predict': NOT_INTEGER + [0], 'stream': NOT_FLAG, 'ignore_eos': NOT_FLAG,
-    'parse_special': NOT_FLAG, 'stream_options': [1, 'x', [], True], 'model': [1, [], {}, True],
+    'parse_special': NOT_FLAG, 'stream_options': NOT_OBJECT, 'model': NOT_STRING,
     'stop': [1, {}, True, '', [''], ['a', 1], ['x'] * 17], 'samplers': [1, {}, [1], [None]],
-    'reasoning_format': ['x', 1, []], 'tool_choice': ['required', 1, {'type': 'function'}],
-    'n': [0, 2, '1', [1]], 'best_of': [2], 'echo': [True], 'suffix': ['x'],
-    'logprobs': [True, 0, 5], 'top_logprobs': [1],
-    'logit_bias': [{'1': 2}], 'grammar': ['root ::= "x"'],
-    'json_schema': [{'type': 'object'}], 'response_format': [{'type': 'json_object'}],
-    'functions': [[{}]],
+    'reasoning_format': NOT_STRING + ['x', ''],
+    'tool_choice': NOT_STRING + ['required', '', {'type': 'function'}],
+    'n': NOT_INTEGER + [0, 2, '', [1], False], 'best_of': NOT_INTEGER + [2],
+    'echo': NOT_FLAG + [True, ''], 'suffix': NOT_STRING + ['x', False],
+    'logprobs': NOT_FLAG + [True, 0, 5, ''], 'top_logprobs': NOT_INTEGER + [1, False],
+    'logit_bias': NOT_OBJECT + [{'1': 2}], 'grammar': NOT_STRING + ['root ::= "x"'],
+    'json_schema': NOT_OBJECT + [{'type': 'object'}],
+    'response_format': NOT_OBJECT + [{}, {'type': 'json_object'}],
+    'functions': [1, 'x', True, {}, [{}]],
 }
 GOOD = {
     'temperature': [0, 1, 0.5], 'top_p': [0, 1], 'top_k': [-1, 0, 40], 'seed': [-1, 0, 2**62, -5],
@@ -260,6 +266,8 @@ def test_unknown_routes_and_methods(fake):
         assert reply.json['error']['code'] == 405
     assert fake.ask('HEAD', '/health').status == 200
     assert fake.ask('GET', '/health?verbose=1').status == 200
+    assert fake.ask('GET', '/he%61lth?x=%00').status == 200
+    assert fake.ask('GET', '/health%00').status == 404
 
 
 def test_connections_are_kept(fake):
@@ -401,6 +409,27 @@ def test_a_client_that_does_not_read(start_fake):
             while s.recv(1 << 20):
                 pass
             raise ConnectionResetError
+
+
+@pytest.mark.parametrize('start', [b'', b'GET /he', head(100) + b'{'])
+def test_clients_that_never_ask_keep_nobody_out(start_fake, start):
+    server = start_fake().wait_ready()
+    calm = server.threads
+    body = {'prompt': 'endless', 'stream': True}
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(post(server, body)) for _ in range(20)]
+        wait_until(lambda: server.threads == calm + 20, 'twenty generations')
+        for i in range(900):
+            s = stack.enter_context(server.connect())
+            s.sendall(start)
+            if i % 100 == 99:
+                before = time.monotonic()
+                assert server.complete('hello').status == 200
+                assert time.monotonic() < before + 10  # seconds that such clients may wait
+        assert server.threads == calm + 20  # nobody's answer was cut
+        for s in streams:
+            s.recv(1 << 20)
+            assert s.recv(1 << 20)
 
 
 def test_a_client_that_sends_slowly(fake):

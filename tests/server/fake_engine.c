@@ -75,9 +75,8 @@ ob_status ob_tokenize(const ob_engine *engine, const char *text, size_t n, bool 
     return OB_OK;
 }
 
-ob_status ob_chat_prompt(const ob_engine *engine, const char *request_json, size_t n,
-                         ob_tokens *out, char **text, size_t *text_n, ob_error *error) {
-    json_t *request = json_loadb(request_json, n, JSON_REJECT_DUPLICATES, NULL);
+ob_status ob_chat_prompt_json(const ob_engine *engine, const json_t *request, ob_tokens *out,
+                              char **text, size_t *text_n, ob_error *error) {
     const json_t *messages = json_object_get(request, "messages");
     size_t count = json_array_size(messages);
     const json_t *last = count ? json_array_get(messages, count - 1) : NULL;
@@ -90,7 +89,6 @@ ob_status ob_chat_prompt(const ob_engine *engine, const char *request_json, size
         error_set(error, s, "must be a string");
         error_at(error, NULL, "messages[].content", OB_NO_OFFSET);
     }
-    json_decref(request);
     return s;
 }
 

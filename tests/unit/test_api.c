@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,6 +320,90 @@ static void chat_text_and_eval(void **state) {
     ob_engine_close(&engine);
 }
 
+static void what_is_wrong_is_known_before_loading(void **state) {
+    (void)state;
+    ob_error error;
+    static const struct {
+        ob_engine_options options;
+        const char *where, *word;
+    } bad[] = {
+        {{.model = MODEL, .device = "abacus"}, "device", "there are: auto, cpu, ref"},
+        {{.model = MODEL, .kv_type = "f8"}, "kv_type", "f8"},
+        {{.model = MODEL, .kv_memory = 1}, "kv_memory", "no page of 64 tokens"},
+        {{.model = MODEL, .kv_memory = 65536, .context = 65}, "context", "65 tokens"},
+        {{.model = "/no/such"}, "", "cannot open"},
+        {{.model = NULL}, "", "no model"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ob_engine *engine;
+        ob_error opened;
+        assert_int_not_equal(ob_engine_check(&bad[i].options, &error), OB_OK);
+        assert_string_equal(error.where, bad[i].where);
+        assert_non_null(strstr(error.message, bad[i].word));
+        assert_int_equal(ob_engine_open(&bad[i].options, &engine, &opened), error.status);
+        assert_string_equal(opened.message, error.message);
+    }
+    assert_int_equal(ob_engine_check(&(ob_engine_options){.model = MODEL}, &error), OB_OK);
+
+    ob_sampling sampling = ob_sampling_default();
+    assert_int_equal(ob_sampling_check(&sampling, &error), OB_OK);
+    sampling.order = "top_k;beam";
+    assert_int_equal(ob_sampling_check(&sampling, &error), OB_ERR_ARGUMENT);
+    assert_string_equal(error.where, "order");
+    sampling = ob_sampling_default();
+    sampling.temperature = -1000000;
+    assert_int_equal(ob_sampling_check(&sampling, &error), OB_ERR_ARGUMENT);
+    assert_string_equal(error.where, "temperature");
+    assert_non_null(strstr(error.message, "-1000000")); /* all its digits */
+}
+
+static void devices_are_listed(void **state) {
+    (void)state;
+    ob_device device;
+    size_t n = 0;
+    for (; ob_device_at(n, &device); n++) {
+        ob_error error;
+        assert_true(device.count == 1 && device.text[0]);
+        assert_true(device.memory_available <= device.memory_total);
+        assert_int_equal(
+            ob_engine_check(&(ob_engine_options){.model = MODEL, .device = device.name}, &error),
+            OB_OK);
+    }
+    assert_int_equal(n, 2);
+    assert_true(ob_device_at(0, &device));
+    assert_string_equal(device.name, "cpu");
+    for (char *isa = strtok(device.isa, " "); isa; isa = strtok(NULL, " "))
+        assert_int_equal(
+            ob_engine_check(&(ob_engine_options){.model = MODEL, .cpu_isa = isa}, NULL), OB_OK);
+}
+
+static void a_parsed_request_is_as_good_as_its_text(void **state) {
+    (void)state;
+    static const char text[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\\u0000b\"}]}";
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL});
+    ob_tokens a, b;
+    ob_error error;
+    ob_engine_info info;
+    char *rendered;
+    size_t n;
+    json_t *request = json_loads(text, JSON_ALLOW_NUL, NULL), *copy = json_deep_copy(request);
+    ob_engine_get_info(engine, &info);
+    assert_null(info.chat_error);
+    assert_int_equal(ob_chat_prompt(engine, text, strlen(text), &a, NULL, NULL, &error), OB_OK);
+    assert_int_equal(ob_chat_prompt_json(engine, request, &b, &rendered, &n, &error), OB_OK);
+    assert_true(json_equal(request, copy));
+    assert_int_equal(a.n, b.n);
+    assert_memory_equal(a.id, b.id, a.n * sizeof *a.id);
+    assert_int_equal(strlen(rendered) + 1 + strlen(strchr(rendered, 0) + 1), n); /* the zero byte */
+    assert_int_equal(ob_chat_prompt(engine, "{", 1, &a, NULL, NULL, &error), OB_ERR_ARGUMENT);
+    free(rendered);
+    json_decref(request);
+    json_decref(copy);
+    ob_tokens_free(&b);
+    ob_tokens_free(&a);
+    ob_engine_close(&engine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_do_not_matter_to_each_other),
@@ -329,6 +414,9 @@ int main(void) {
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(the_context_ends_a_request),
         cmocka_unit_test(chat_text_and_eval),
+        cmocka_unit_test(what_is_wrong_is_known_before_loading),
+        cmocka_unit_test(devices_are_listed),
+        cmocka_unit_test(a_parsed_request_is_as_good_as_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static struct prompt ask(const struct tok *tok, const char *request) {
     if (!json) print_error("%s\n", problem.text);
     assert_non_null(json);
     before = json_deep_copy(json);
-    assert_int_equal(chat_open(tok, NULL, &chat, &p.error), OB_OK);
+    assert_int_equal(chat_open(tok, NULL, NULL, &chat, &p.error), OB_OK);
     p.status = chat_prompt(chat, json, &p.ids, &p.text, &p.error);
     assert_true(json_equal(json, before)); /* the caller's request is not touched */
     chat_close(&chat);
@@ -260,17 +260,17 @@ static void templates_that_fail_say_why(void **state) {
     struct chat *chat;
     const struct tok none = {.bos = -1}, broken = {.plain = "\n{% if", .bos = -1};
     const struct tok refusing = {.plain = "\n{{ raise_exception('no system role') }}", .bos = -1};
-    assert_int_equal(chat_open(&none, NULL, &chat, &error), OB_ERR_NOT_FOUND);
+    assert_int_equal(chat_open(&none, NULL, NULL, &chat, &error), OB_ERR_NOT_FOUND);
     assert_null(chat);
-    assert_int_equal(chat_open(&none, "x", &chat, &error), OB_OK);
+    assert_int_equal(chat_open(&none, "x", NULL, &chat, &error), OB_OK);
     chat_close(&chat);
-    assert_int_equal(chat_open(&broken, NULL, &chat, &error), OB_ERR_FORMAT);
-    assert_string_equal(error.where, "line 2");
-    assert_string_equal(error.file, "chat template");
+    assert_int_equal(chat_open(&broken, NULL, "m.gguf", &chat, &error), OB_ERR_FORMAT);
+    assert_string_equal(error.where, "chat template line 2");
+    assert_string_equal(error.file, "m.gguf");
     struct prompt p = ask(&refusing, "{\"messages\": [" USER_SAYS "]}");
     assert_int_equal(p.status, OB_ERR_ARGUMENT);
     assert_string_equal(p.error.message, "no system role");
-    assert_string_equal(p.error.where, "line 2");
+    assert_string_equal(p.error.where, "chat template line 2");
     release(&p);
 }
 
@@ -284,7 +284,7 @@ static void ids_and_text_are_appended(void **state) {
     json_t *request = json_loads("{\"messages\": [" USER_SAYS "]}", 0, NULL);
     ids.id[0] = 7;
     buf_puts(&text, "x");
-    assert_int_equal(chat_open(&tok, NULL, &chat, &error), OB_OK);
+    assert_int_equal(chat_open(&tok, NULL, NULL, &chat, &error), OB_OK);
     assert_int_equal(chat_prompt(chat, request, &ids, &text, &error), OB_OK);
     assert_int_equal(chat_prompt(chat, request, &ids, NULL, &error), OB_OK);
     assert_int_equal(ids.n, 5);

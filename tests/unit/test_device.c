@@ -27,10 +27,12 @@ static void the_list_is_searched_by_name(void **state) {
     (void)state;
     assert_int_equal(device_count, 2);
     for (size_t i = 0; i < device_count; i++) {
-        char text[128] = "";
+        ob_device found = {0};
         assert_ptr_equal(device_find(device_list[i]->name), device_list[i]);
-        assert_int_equal(device_list[i]->enumerate(text, sizeof text), 1);
-        assert_non_null(strstr(text, "cores"));
+        device_list[i]->enumerate(&found);
+        assert_int_equal(found.count, 1);
+        assert_non_null(strstr(found.text, "core"));
+        assert_true(found.memory_available > 0 && found.memory_available <= found.memory_total);
     }
     assert_null(device_find("CPU"));
     assert_null(device_find(""));

@@ -76,10 +76,10 @@ static void bad_options_are_named(void **state) {
         ob_engine_options options;
         const char *says;
     } bad[] = {
-        {{.device = "abacus"}, "device: unknown value \"abacus\""},
-        {{.kv_type = "f8"}, "kv-type: unknown value \"f8\""},
+        {{.device = "abacus"}, "device: unknown device \"abacus\"; there are: auto, cpu"},
+        {{.kv_type = "f8"}, "kv_type: unknown value \"f8\""},
         {{.device = "cpu", .cpu_isa = "mmx"}, "mmx"},
-        {{.kv_memory = 1000}, "kv-memory: 1000 bytes hold no page"},
+        {{.kv_memory = 1000}, "kv_memory: 1000 bytes hold no page"},
         {{.context = 4096, .kv_memory = 65536}, "context: 4096 tokens do not fit"},
         {{.parallel = 100000}, "parallel is at most"},
     };

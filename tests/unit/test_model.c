@@ -115,7 +115,7 @@ static void lies_are_named(void **state) {
          "epsilon: -1 is not in"},
         {{.key = "qwen2.rope.freq_base", .type = GGUF_F32, .number = 0}, "rope"},
         {{.key = "qwen2.rope.dimension_count", .type = GGUF_U32, .number = 4096},
-         "rotary dimension 4096"},
+         "4096 rotary dimensions"},
         {{.key = "qwen2.rope.scaling.type", .type = GGUF_STRING, .text = "spiral"}, "rope"},
         {{.drop_tensor = "token_embd.weight"}, "token_embd.weight: required tensor is missing"},
         {{.drop_tensor = "blk.1.ffn_down.weight"},

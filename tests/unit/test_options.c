@@ -164,6 +164,26 @@ static void errors_name_the_word(void **state) {
     }
 }
 
+static void values_are_shown_as_typed(void **state) {
+    (void)state;
+    static const struct {
+        const char *flag, *value;
+    } row[] = {
+        {"temp", "0.25"}, {"top-k", "2147483647"}, {"frequency-penalty", "1000000"},
+        {"raw", "on"},    {"kv-memory", "2048"},   {"kv-type", "f32"},
+        {"system", "x"},  {"seed", ""},            {"samplers", "top_k"},
+    };
+    assert_true(parse(COMMAND_run, "--temp .25 --top-k 2147483647 --frequency-penalty 1e6 --raw "
+                                   "--kv-memory 2K --kv-type f32 --system x --samplers top_k"));
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        struct buf value = BUF_INIT;
+        const struct option *option = option_find(COMMAND_run, row[i].flag, strlen(row[i].flag));
+        option_value(option, &options, &value);
+        assert_string_equal(value.p ? value.p : "", row[i].value);
+        buf_free(&value);
+    }
+}
+
 static void the_environment_comes_before_the_command_line(void **state) {
     (void)state;
     setenv("ONEBIT_THREADS", "3", 1);
@@ -234,6 +254,7 @@ int main(void) {
         cmocka_unit_test(words_are_read_in_every_form),
         cmocka_unit_test(numbers_are_strict),
         cmocka_unit_test(errors_name_the_word),
+        cmocka_unit_test(values_are_shown_as_typed),
         cmocka_unit_test(the_environment_comes_before_the_command_line),
         cmocka_unit_test(documents_have_every_row),
     };

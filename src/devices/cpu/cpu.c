@@ -17,14 +17,31 @@ static const struct cpu_device *self(const struct device *device) { return (cons
 
 /* ---- open and close ---- */
 
-static uint32_t cpu_enumerate(char *text, size_t size) {
-    snprintf(text, size, "%u cores, %s", os_cores(), cpu_isa_name(cpu_best()));
-    return 1;
+static void machine(ob_device *out) {
+    uint32_t cores = os_cores();
+    out->count = 1;
+    out->memory_total = os_memory_total();
+    out->memory_available = os_memory_available();
+    snprintf(out->text, sizeof out->text, "%u core%s", cores, cores == 1 ? "" : "s");
 }
 
-static uint32_t ref_enumerate(char *text, size_t size) {
-    snprintf(text, size, "%u cores, plain C in double precision (slow)", os_cores());
-    return 1;
+static void append(char *to, size_t size, const char *before, const char *text) {
+    size_t n = strlen(to);
+    snprintf(to + n, size - n, "%s%s", before, text);
+}
+
+static void cpu_enumerate(ob_device *out) {
+    machine(out);
+    append(out->text, sizeof out->text, ", ", cpu_isa_name(cpu_best()));
+    for (int isa = 0; isa < CPU_ISAS; isa++)
+        if (cpu_has((enum cpu_isa)isa))
+            append(out->isa, sizeof out->isa, out->isa[0] ? " " : "",
+                   cpu_isa_name((enum cpu_isa)isa));
+}
+
+static void ref_enumerate(ob_device *out) {
+    machine(out);
+    append(out->text, sizeof out->text, ", ", "plain C in double precision: slow, for comparison");
 }
 
 static ob_status open_with(const struct device_type *type, const struct kernels *kernels,
@@ -34,9 +51,11 @@ static ob_status open_with(const struct device_type *type, const struct kernels 
     if (options->index > 0)
         return error_set(error, OB_ERR_NOT_FOUND, "there is only one %s device, number 0",
                          type->name);
-    if (options->threads > THREADS_MAX)
-        return error_set(error, OB_ERR_ARGUMENT, "%u threads, the most is %d", options->threads,
-                         THREADS_MAX);
+    if (options->threads > THREADS_MAX) {
+        error_set(error, OB_ERR_ARGUMENT, "%u, the most is %d", options->threads, THREADS_MAX);
+        error_at(error, NULL, "threads", OB_NO_OFFSET);
+        return OB_ERR_ARGUMENT;
+    }
     struct cpu_device *d = calloc(1, sizeof *d);
     if (!d) return error_memory(error, "a device", sizeof *d);
     d->base.type = type;
@@ -57,11 +76,11 @@ static ob_status find_isa(const char *name, enum cpu_isa *isa, ob_error *error) 
     if (!cpu_isa_find(name, isa))
         return error_set(error, OB_ERR_ARGUMENT,
                          "unknown instruction set '%s' (scalar, avx2, avx512, neon)", name);
-    if (!cpu_has(*isa))
-        return error_set(error, OB_ERR_UNSUPPORTED,
-                         "this processor does not have %s; its best is %s", name,
-                         cpu_isa_name(cpu_best()));
-    return OB_OK;
+    if (cpu_has(*isa)) return OB_OK;
+    error_set(error, OB_ERR_UNSUPPORTED, "this processor does not have %s; its best is %s", name,
+              cpu_isa_name(cpu_best()));
+    error_at(error, NULL, "cpu_isa", OB_NO_OFFSET);
+    return OB_ERR_UNSUPPORTED;
 }
 
 static ob_status cpu_open(const struct device_options *options, struct device **out,

@@ -66,8 +66,15 @@ const struct tensor decoder_qkv_bias_tensors[] = {
     {0},
 };
 
-static ob_status refuse(struct build *b, const char *key, const char *what, uint32_t layer,
-                        ob_error *error) {
+/* At a key as the file spells it: "qwen2.attention.head_count", or `hf`. */
+static ob_status refuse(struct build *b, const char *gguf, const char *hf, const char *what,
+                        uint32_t layer, ob_error *error) {
+    char key[128];
+    struct str arch = source_architecture(b->source);
+    if (source_kind(b->source) == SOURCE_GGUF)
+        snprintf(key, sizeof key, "%.*s.%s", STR_ARG(arch), gguf);
+    else
+        snprintf(key, sizeof key, "%s", hf);
     ob_status s = error_set(error, OB_ERR_FORMAT, "%s (layer %u)", what, layer);
     error_at(error, source_path(b->source), key, OB_NO_OFFSET);
     return s;
@@ -92,14 +99,15 @@ ob_status decoder_derive(struct build *b, ob_error *error) {
         if (hp->kv_heads[i] == 0 && source_count(b->source, "{arch}.attention.head_count_kv") == 0)
             hp->kv_heads[i] = hp->heads[i]; /* no key: as many as query heads */
         if (hp->kv_heads[i] == 0)
-            return refuse(b, "head_count_kv", "this family has no layers without attention", i,
-                          error);
+            return refuse(b, "attention.head_count_kv", "num_key_value_heads",
+                          "this family has no layers without attention", i, error);
         if (hp->heads[i] % hp->kv_heads[i])
-            return refuse(b, "head_count", "is no multiple of the key heads", i, error);
+            return refuse(b, "attention.head_count", "num_attention_heads",
+                          "is no multiple of the key heads", i, error);
     }
     if (hp->k_dim == 0) {
         if (hp->width % hp->heads[0])
-            return refuse(b, "embedding_length",
+            return refuse(b, "embedding_length", "hidden_size",
                           "is no multiple of the heads and no head size is given", 0, error);
         hp->k_dim = hp->width / hp->heads[0];
     }

@@ -136,6 +136,18 @@ static ob_status divide_by_tensor(struct build *b, float *freq, uint32_t half, o
     return OB_OK;
 }
 
+/* Where the number at fault is, as the file spells it. */
+static ob_status at_key(const struct build *b, const char *gguf, const char *hf, ob_error *error) {
+    char key[128];
+    struct str arch = source_architecture(b->source);
+    if (source_kind(b->source) == SOURCE_GGUF)
+        snprintf(key, sizeof key, "%.*s.%s", STR_ARG(arch), gguf);
+    else
+        snprintf(key, sizeof key, "%s", hf);
+    error_at(error, source_path(b->source), key, OB_NO_OFFSET);
+    return OB_ERR_FORMAT;
+}
+
 ob_status rope_read(struct build *b, const struct rope_source *from, struct rope *out,
                     ob_error *error) {
     char key[128];
@@ -143,11 +155,16 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
     *out = (struct rope){.base = from->base, .half = dim / 2, .magnitude = 1};
     snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf, from->base_key_hf);
     build_f32(b, from->base_key_gguf, key, &out->base);
-    if (dim == 0 || dim % 2 || dim > b->hp->k_dim || !(out->base > 0) || isinf(out->base)) {
-        ob_status s = error_set(error, OB_ERR_FORMAT, "rotary dimension %u or base %g is wrong",
-                                dim, (double)out->base);
-        error_at(error, source_path(b->source), "rope", OB_NO_OFFSET);
-        return s;
+    if (dim == 0 || dim % 2 || dim > b->hp->k_dim) {
+        error_set(error, OB_ERR_FORMAT, "%u rotary dimensions: not even, or not in a head of %u",
+                  dim, b->hp->k_dim);
+        return at_key(b, "rope.dimension_count", "head_dim", error);
+    }
+    if (!(out->base > 0) || isinf(out->base)) {
+        char base[32];
+        error_set(error, OB_ERR_FORMAT, "%s is no base of a rotation",
+                  str_number((double)out->base, base));
+        return at_key(b, "rope.freq_base", from->base_key_hf, error);
     }
     float *freq = arena_array(b->arena, out->half, sizeof *freq);
     if (!freq) return error_memory(error, "rope", out->half * sizeof *freq);

@@ -11,13 +11,11 @@ static ob_status prompt(const ob_engine *engine, const json_t *request, const st
                         ob_tokens *out, enum think_state *think, ob_error *error) {
     char *text = NULL;
     size_t n = 0;
-    json_t *copy = json_copy((json_t *)request);
+    json_t *copy = json_copy((json_t *)(uintptr_t)request);
+    if (!copy) return error_memory(error, "the request", 0);
     if (params->drop_tools) json_object_del(copy, "tools");
-    char *body = json_dumps(copy, JSON_COMPACT);
+    ob_status s = ob_chat_prompt_json(engine, copy, out, &text, &n, error);
     json_decref(copy);
-    if (!body) return error_memory(error, "the request", 0);
-    ob_status s = ob_chat_prompt(engine, body, strlen(body), out, &text, &n, error);
-    free(body);
     if (s != OB_OK) return s;
     *think = !params->split_thought ? THINK_ANSWER
              : think_is_open((struct str){text, n}) ? THINK_INSIDE : THINK_BEFORE;
