@@ -136,7 +136,7 @@ static void product_chunk(void *arg, uint32_t chunk, uint32_t thread) {
     struct linear_job job = p->job;
     uint32_t chunks = (p->rows + p->chunk - 1) / p->chunk, row0 = chunk % chunks * p->chunk;
     job.w = (const char *)job.w + (size_t)(chunk / chunks) * p->rows * job.row_bytes;
-    job.scratch = p->scratch + thread * kernels_linear_scratch(job.cols);
+    job.scratch = p->scratch + thread * kernels_linear_scratch();
     p->bench->kernels->linear[quant_index_of(job.quant)](
         &job, row0, row0 + p->chunk < p->rows ? row0 + p->chunk : p->rows);
 }
@@ -179,19 +179,23 @@ static void measure(struct bench *b, const struct quant *quant, uint32_t rows, u
     size_t row_bytes = quant_row_bytes(quant, cols), matrix = row_bytes * rows;
     bool act = kernels_linear_takes_act(quant);
     float *x = must(aligned_alloc(64, (size_t)tokens * cols * sizeof *x + 64));
-    char *rows8 = must(aligned_alloc(64, tokens * act_row_bytes(cols)));
+    char *row8 = must(aligned_alloc(64, act_row_bytes(cols)));
+    char *packed = must(aligned_alloc(64, act_packed_bytes(cols, tokens)));
     float *y = must(aligned_alloc(64, (size_t)tokens * rows * sizeof *y));
     for (size_t i = 0; i < (size_t)tokens * cols; i++) x[i] = (float)rng_unit(7, i) - 0.5f;
-    for (uint32_t t = 0; act && t < tokens; t++)
-        b->kernels->act_quantize(x + (size_t)t * cols, cols, rows8 + t * act_row_bytes(cols));
+    for (uint32_t t = 0; act && t < tokens; t++) {
+        b->kernels->act_quantize(x + (size_t)t * cols, cols, row8);
+        struct act a = act_row(row8, cols, 0);
+        b->kernels->act_pack(quant, &a, cols, t, tokens, packed);
+    }
     struct product p = {
         .bench = b,
         .job = {.quant = quant, .w = b->weights, .row_bytes = row_bytes, .cols = cols,
-                .tokens = tokens, .x = act ? (void *)rows8 : (void *)x, .y = y, .y_stride = rows},
+                .tokens = tokens, .x = act ? (void *)packed : (void *)x, .y = y, .y_stride = rows},
         .rows = rows,
         .chunk = rows / (b->threads * 8) < 256 ? (rows / (b->threads * 8) + 31) / 32 * 32 : 256,
         .matrices = tokens == 1 ? (uint32_t)(WEIGHTS / matrix) : 1,
-        .scratch = must(aligned_alloc(64, b->threads * kernels_linear_scratch(cols))),
+        .scratch = must(aligned_alloc(64, b->threads * kernels_linear_scratch())),
     };
     bool one = tokens == 1;
     double work = one ? (double)matrix * p.matrices : 2.0 * rows * cols * tokens;

@@ -34,7 +34,10 @@
  * sum16 are the sums of q over each 16, in which offsets of unsigned codes and mins are taken.
  *
  * Byte layout of one row (act_row_bytes): q[cols], pad to 64 · d[cols/32], pad to 64 ·
- * sum16[cols/16] as int32, pad to 64. */
+ * sum16[cols/16] as int32, pad to 64.
+ *
+ * A table's linear takes the rows as its `act_pack` arranges them for a format, which is opaque;
+ * without act_pack it takes them as they are. */
 struct act {
     const int8_t *q;
     const float *d;
@@ -42,6 +45,8 @@ struct act {
 };
 size_t act_row_bytes(uint32_t cols);
 struct act act_row(const void *rows, uint32_t cols, size_t index);
+/* Room for `tokens` rows packed for one format, by any table. */
+size_t act_packed_bytes(uint32_t cols, uint32_t tokens);
 
 /* ---- linear: y[t][r] = sum_k x[t][k] * w[r][k] + bias[r] for rows r of [row0, row1) ----
  *
@@ -60,14 +65,15 @@ struct linear_job {
     size_t row_bytes;
     uint32_t cols;
     uint32_t tokens;
-    const void *x;          /* act rows for integer formats, float rows [tokens, cols] for others */
+    const void *x;          /* integer formats: act rows, packed for `quant` if the table packs;
+                               others: float rows [tokens, cols] */
     const float *bias;      /* [rows] or NULL */
     float *y;               /* [tokens, y_stride] */
     size_t y_stride;        /* in floats */
     void *scratch;          /* this thread's, kernels_linear_scratch() bytes, 64-byte aligned */
 };
 typedef void linear_fn(const struct linear_job *job, uint32_t row0, uint32_t row1);
-size_t kernels_linear_scratch(uint32_t max_cols);
+size_t kernels_linear_scratch(void);
 /* Does this format take act rows (true) or float rows? */
 bool kernels_linear_takes_act(const struct quant *quant);
 
@@ -129,6 +135,10 @@ static inline size_t attention_block_bytes(uint32_t k_dim, uint32_t v_dim, enum 
 struct kernels {
     const char *name;
     void (*act_quantize)(const float *x, uint32_t cols, void *act_row);
+    /* Row t of `tokens`, from the form above to this table's own; rows may be packed in any order
+     * and at the same time. NULL: linear takes act rows. */
+    void (*act_pack)(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
+                     uint32_t tokens, void *packed);
     linear_fn *linear[QUANT_COUNT];
     /* One row of the embedding matrix, decoded and times scale. */
     void (*embed)(const struct quant *quant, const void *row, uint32_t cols, float scale, float *y);

@@ -55,10 +55,17 @@ static float *activations(struct check_row *row, size_t n, bool odd) {
 static const void *rows_for(struct check_row *row, const struct linear_case *c,
                             const struct kernels *k, const float *x) {
     if (!k->act_quantize || !kernels_linear_takes_act(c->quant)) return x;
-    char *act = check_bytes(row, c->tokens * act_row_bytes(c->cols));
+    size_t bytes = act_row_bytes(c->cols);
+    char *act = check_bytes(row, c->tokens * bytes);
     for (uint32_t t = 0; t < c->tokens; t++)
-        k->act_quantize(x + (size_t)t * c->cols, c->cols, act + t * act_row_bytes(c->cols));
-    return act;
+        k->act_quantize(x + (size_t)t * c->cols, c->cols, act + t * bytes);
+    if (!k->act_pack) return act;
+    char *packed = check_bytes(row, act_packed_bytes(c->cols, c->tokens));
+    for (uint32_t t = c->tokens; t-- > 0;) {
+        struct act a = act_row(act, c->cols, t);
+        k->act_pack(c->quant, &a, c->cols, t, c->tokens, packed);
+    }
+    return packed;
 }
 
 /* Scalar against ref. The error is measured against the terms of each sum, not against the sum,
@@ -94,7 +101,7 @@ static void product(struct check_row *row, const void *arg) {
                              .tokens = c->tokens,
                              .bias = c->bias ? check_input(row, c->rows, -1, 1) : NULL,
                              .y_stride = c->rows,
-                             .scratch = check_scratch(row, kernels_linear_scratch(c->cols))};
+                             .scratch = check_scratch(row, kernels_linear_scratch())};
     float *got = job.y = check_output(row, n), *want = check_output(row, n);
     double bytes = (double)job.row_bytes * c->rows, flops = 2.0 * (double)n * c->cols;
     const struct kernels *ours = kernels_table(c->isa), *other = kernels_table(CPU_SCALAR);

@@ -43,6 +43,8 @@ struct cpu_span {
     uint32_t pos;       /* of the first */
 };
 
+enum { ACT_NONE = NODE_OUTPUTS };
+
 struct device_plan {
     struct cpu_device *device;
     const struct graph *graph;
@@ -53,17 +55,20 @@ struct device_plan {
     uint32_t tokens, logits;
     struct graph_plan layout;
     /* What a step would look up for each node: vectors as F32, NULL where there is none; the
-     * kernels of a linear node, and whether they take quantized rows. */
+     * kernels of a linear node, which of `acts` quantized inputs each takes, or ACT_NONE for
+     * floats, and the format that each input is made for. */
     struct cpu_node {
         const float *weight, *bias[NODE_OUTPUTS];
         linear_fn *linear[NODE_OUTPUTS];
-        bool act[NODE_OUTPUTS], any_act;
+        uint32_t act[NODE_OUTPUTS], acts;
+        const struct quant *act_quant[NODE_OUTPUTS];
     } *info; /* [nodes] */
 
     char *memory; /* one block for what follows */
     size_t memory_bytes;
     char *values;          /* layout.bytes */
-    char *act;             /* quantized rows of the linear node that runs */
+    char *act;             /* quantized inputs of the linear node that runs, by format */
+    size_t act_bytes;      /* of one format */
     char *scratch;         /* of each thread */
     size_t scratch_bytes;  /* of one */
     float *parts;          /* attention: see attention.c */

@@ -5,10 +5,10 @@
 #include "devices/cpu/cpu.h"
 
 enum {
-    ROW_STEP = 32,          /* kernels work on 32 rows at a time */
-    ROWS_MAX = 256,         /* of a chunk: small enough that threads end together */
+    ROW_STEP = 32,  /* kernels work on 32 rows at a time */
+    ROWS_MAX = 256, /* of a chunk: small enough that threads end together */
     CHUNKS_A_THREAD = 8,
-    ACT_INLINE = 8192,      /* elements quantized without waking the pool */
+    ACT_INLINE = 8192, /* elements quantized without waking the pool */
 };
 
 struct linear {
@@ -21,11 +21,24 @@ struct linear {
 
 /* ---- quantize ---- */
 
+static void *act_of(const struct linear *l, uint32_t act) {
+    return l->plan->act + l->plan->act_bytes * act;
+}
+
 static void quantize_row(void *arg, uint32_t row, uint32_t thread) {
-    (void)thread;
     const struct linear *l = arg;
-    char *act = l->plan->act + act_row_bytes(l->cols) * row;
-    l->plan->device->kernels->act_quantize(l->x + (size_t)row * l->cols, l->cols, act);
+    const struct kernels *kernels = l->plan->device->kernels;
+    const struct cpu_node *info = cpu_info(l->plan, l->node);
+    const float *x = l->x + (size_t)row * l->cols;
+    if (!kernels->act_pack) {
+        kernels->act_quantize(x, l->cols, (char *)act_of(l, 0) + act_row_bytes(l->cols) * row);
+        return;
+    }
+    void *scratch = cpu_scratch(l->plan, thread);
+    kernels->act_quantize(x, l->cols, scratch);
+    struct act act = act_row(scratch, l->cols, 0);
+    for (uint32_t a = 0; a < info->acts; a++)
+        kernels->act_pack(info->act_quant[a], &act, l->cols, row, l->rows, act_of(l, a));
 }
 
 static void quantize(struct linear *l) {
@@ -54,7 +67,7 @@ static void multiply(void *arg, uint32_t chunk, uint32_t thread) {
         .row_bytes = w->row_bytes,
         .cols = l->cols,
         .tokens = l->rows,
-        .x = info->act[i] ? (const void *)p->act : l->x,
+        .x = info->act[i] == ACT_NONE ? (const void *)l->x : act_of(l, info->act[i]),
         .bias = info->bias[i],
         .y = cpu_value(p, l->node->out[i]),
         .y_stride = w->rows,
@@ -71,7 +84,7 @@ void cpu_linear(struct device_plan *p, const struct node *n) {
                        .rows = cpu_value_rows(p, n->in[0]),
                        .cols = p->graph->value[n->in[0]].cols};
     if (l.rows == 0) return;
-    if (cpu_info(p, n)->any_act) quantize(&l);
+    if (cpu_info(p, n)->acts) quantize(&l);
 
     uint64_t total = 0;
     for (uint32_t i = 0; i < n->outputs; i++) total += n->weight[i]->rows;

@@ -49,13 +49,22 @@ static bool vector(struct arena *arena, const struct weight *w, const float **ou
     return true;
 }
 
+/* Weights of one format share the input; of any format, if the table does not pack. */
+static uint32_t act_for(const struct kernels *kernels, struct cpu_node *info,
+                        const struct quant *quant) {
+    for (uint32_t a = 0; a < info->acts; a++)
+        if (info->act_quant[a] == quant || !kernels->act_pack) return a;
+    info->act_quant[info->acts] = quant;
+    return info->acts++;
+}
+
 static void choose_linear(const struct kernels *kernels, const struct node *n,
                           struct cpu_node *info) {
     for (uint32_t i = 0; i < n->outputs; i++) {
         const struct quant *quant = n->weight[i]->quant;
         info->linear[i] = kernels->linear[quant_index_of(quant)];
-        info->act[i] = kernels->act_quantize && kernels_linear_takes_act(quant);
-        info->any_act = info->any_act || info->act[i];
+        bool quantized = kernels->act_quantize && kernels_linear_takes_act(quant);
+        info->act[i] = quantized ? act_for(kernels, info, quant) : ACT_NONE;
     }
 }
 
@@ -77,7 +86,7 @@ static bool make_info(struct device_plan *p) {
 
 static size_t max(size_t a, size_t b) { return a > b ? a : b; }
 
-struct sizes { size_t act, scratch, parts; };
+struct sizes { size_t act, acts, scratch, parts; };
 
 static struct sizes measure(const struct device_plan *p) {
     struct sizes s = {0};
@@ -86,8 +95,9 @@ static struct sizes measure(const struct device_plan *p) {
         if (n->op == OP_linear) {
             const struct value *x = &p->graph->value[n->in[0]];
             size_t rows = x->rows == ROWS_TOKENS ? p->tokens : p->logits;
-            if (p->info[i].any_act) s.act = max(s.act, rows * act_row_bytes(x->cols));
-            s.scratch = max(s.scratch, kernels_linear_scratch(x->cols));
+            if (p->info[i].acts) s.act = max(s.act, act_packed_bytes(x->cols, (uint32_t)rows));
+            s.acts = max(s.acts, p->info[i].acts);
+            s.scratch = max(s.scratch, max(kernels_linear_scratch(), act_row_bytes(x->cols)));
         }
         if (n->op == OP_attention) {
             s.scratch = max(s.scratch, cpu_attention_scratch(n->u.attention.v_dim));
@@ -101,7 +111,8 @@ static bool reserve(struct device_plan *p) {
     struct sizes s = measure(p);
     /* Threads do not share a page, nor neighbouring lines that a prefetcher would join. */
     p->scratch_bytes = (s.scratch + 4095) & ~(size_t)4095;
-    size_t values = cpu_round64(p->layout.bytes), act = cpu_round64(s.act);
+    p->act_bytes = cpu_round64(s.act);
+    size_t values = cpu_round64(p->layout.bytes), act = p->act_bytes * s.acts;
     size_t scratch = p->scratch_bytes * p->device->threads;
     p->memory_bytes = values + act + cpu_round64(s.parts) + scratch + 4096;
     p->memory = os_reserve(p->memory_bytes);

@@ -7,7 +7,7 @@
  *   any int8 code - offset: 1, as |code - offset| times q with its sign (2 * 128 * 127 = 32512) */
 #include "kernels/avx2/lanes.h"
 #include "kernels/body/linear_float.h"
-#include "kernels/body/linear_prepare.h"
+#include "kernels/body/linear_pack.h"
 #include "kernels/body/linear_unpack.h"
 
 enum { TOKENS = 4 };
@@ -20,12 +20,13 @@ INLINE int32_t load32(const int8_t *p) {
 
 /* 8 rows from row r on of a tile; `sums` results are added in 16 bits, 0: signed codes. */
 INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, uint32_t r,
-                float *y, size_t y_stride, const int sub, const bool has_min, const int sums,
-                const int tokens) {
+                bool first, float *y, size_t y_stride, const int sub, const bool has_min,
+                const int sums, const int tokens) {
     const __m256i one = _mm256_set1_epi16(1);
     const int group = sums ? sums : 1;
     __m256 acc[TOKENS];
-    UNROLL for (int t = 0; t < tokens; t++) acc[t] = _mm256_loadu_ps(y + t * y_stride);
+    UNROLL for (int t = 0; t < tokens; t++) acc[t] =
+        first ? _mm256_setzero_ps() : _mm256_loadu_ps(y + t * y_stride);
     for (uint32_t s = 0; s < subs; s++) {
         __m256i dot[TOKENS];
         UNROLL for (int t = 0; t < tokens; t++) dot[t] = _mm256_set1_epi32(x[t].start[s]);
@@ -45,8 +46,8 @@ INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32
                     words[t] = i == 0 ? product : _mm256_add_epi16(words[t], product);
                 }
             }
-            UNROLL for (int t = 0; t < tokens; t++)
-                dot[t] = _mm256_add_epi32(dot[t], _mm256_madd_epi16(words[t], one));
+            UNROLL for (int t = 0; t < tokens; t++) dot[t] =
+                _mm256_add_epi32(dot[t], _mm256_madd_epi16(words[t], one));
         }
         __m256 scale = _mm256_load_ps(&tile->scale[s][r]);
         UNROLL for (int t = 0; t < tokens; t++) {
@@ -56,41 +57,39 @@ INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32
         }
         if (!has_min) continue;
         __m256 min = _mm256_load_ps(&tile->min[s][r]);
-        UNROLL for (int t = 0; t < tokens; t++)
-            acc[t] = _mm256_fmadd_ps(_mm256_set1_ps(x[t].sum[s]), min, acc[t]);
+        UNROLL for (int t = 0; t < tokens; t++) acc[t] =
+            _mm256_fmadd_ps(_mm256_set1_ps(x[t].sum[s]), min, acc[t]);
     }
     UNROLL for (int t = 0; t < tokens; t++) _mm256_storeu_ps(y + t * y_stride, acc[t]);
 }
 
 INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                       uint32_t tokens, float *y, size_t y_stride, const int sub,
+                       uint32_t tokens, bool first, float *y, size_t y_stride, const int sub,
                        const bool has_min, const int sums) {
     for (; tokens > 0; x += TOKENS, y += TOKENS * y_stride) {
-        for (uint32_t r = 0; r < TILE_ROWS; r += LANES)
-            switch (tokens) {
-            case 1: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, sums, 1); break;
-            case 2: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, sums, 2); break;
-            case 3: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, sums, 3); break;
-            default: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, sums, TOKENS); break;
+        for (uint32_t r = 0; r < TILE_ROWS; r += LANES) switch (tokens) {
+                case 1: mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, sums, 1); break;
+                case 2: mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, sums, 2); break;
+                case 3: mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, sums, 3); break;
+                default:
+                    mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, sums, TOKENS);
+                    break;
             }
         tokens -= tokens < TOKENS ? tokens : TOKENS;
     }
 }
 
-#define MUL(sub, has_min, sums)                                                              \
+#define MUL(sub, has_min, sums)                                                                \
     (const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, uint32_t tokens, \
-     float *y, size_t y_stride) {                                                            \
-        mul_tokens(tile, x, subs, tokens, y, y_stride, sub, has_min, sums);                  \
+     bool first, float *y, size_t y_stride) {                                                  \
+        mul_tokens(tile, x, subs, tokens, first, y, y_stride, sub, has_min, sums);             \
     }
-static void mul16_small MUL(16, false, 4)
-static void mul16_six_bits MUL(16, false, 2)
-static void mul16_signed MUL(16, false, 0)
-static void mul16_min MUL(16, true, 4)
-static void mul32_small MUL(32, false, 4)
-static void mul32_signed MUL(32, false, 0)
-static void mul32_min MUL(32, true, 4)
+static void mul16_small MUL(16, false, 4) static void mul16_six_bits
+    MUL(16, false, 2) static void mul16_signed MUL(16, false, 0) static void mul16_min
+    MUL(16, true, 4) static void mul32_small MUL(32, false, 4) static void mul32_signed
+    MUL(32, false, 0) static void mul32_min MUL(32, true, 4)
 
-static tile_mul *choose_mul(const struct quant *quant) {
+        static tile_mul *choose_mul(const struct quant *quant) {
     bool half = quant->sub == 16;
     if (quant->has_min) return half ? mul16_min : mul32_min;
     if (quant->offset == TILE_SIGNED) return half ? mul16_signed : mul32_signed;
@@ -99,11 +98,15 @@ static tile_mul *choose_mul(const struct quant *quant) {
 }
 
 static const struct tile_isa isa = {
-    .prepare = prepare,
     .choose_mul = choose_mul,
-    .signed_codes = true,
     .unpack = TILE_UNPACK,
 };
+
+void act_pack_avx2(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
+                   uint32_t tokens, void *packed) {
+    pack(row, cols, quant->sub, quant->offset == TILE_SIGNED ? 0 : quant->offset,
+         (struct tile_act *)packed + t, tokens);
+}
 
 void linear_avx2(const struct linear_job *job, uint32_t row0, uint32_t row1) {
     if (kernels_linear_takes_act(job->quant))

@@ -8,6 +8,7 @@
 const struct kernels kernels_table_avx2 = {
     .name = "avx2",
     .act_quantize = act_quantize_avx2,
+    .act_pack = act_pack_avx2,
     .linear = LINEAR_ALL(linear_avx2),
     OPS,
 };

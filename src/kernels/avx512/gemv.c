@@ -116,11 +116,11 @@ INLINE __m512i codes_q5_0(const uint8_t *a, const uint8_t *b) {
 
 /* `b` is `a` when the last block is alone: its sums are not used. */
 INLINE void gemv_blocks(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                        float *y, size_t bytes,
+                        bool first, float *y, size_t bytes,
                         __m512i (*const codes)(const uint8_t *, const uint8_t *)) {
     __m512i row = row_offsets(stride);
     for (uint32_t half = 0; half < HALVES; half++, w += ROWS * stride, y += ROWS) {
-        __m512 acc = _mm512_loadu_ps(y);
+        __m512 acc = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y);
         for (uint32_t i = 0; i < blocks; i += 2) {
             const uint8_t *a = w + i * bytes;
             size_t next = i + 1 < blocks ? bytes : 0;
@@ -140,12 +140,12 @@ INLINE void gemv_blocks(const uint8_t *w, size_t stride, uint32_t blocks, const 
 }
 
 void gemv_q5_0_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                      float *y) {
-    gemv_blocks(w, stride, blocks, x, y, sizeof(struct q5_0_block), codes_q5_0);
+                      bool first, float *y) {
+    gemv_blocks(w, stride, blocks, x, first, y, sizeof(struct q5_0_block), codes_q5_0);
 }
 void gemv_q8_0_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                      float *y) {
-    gemv_blocks(w, stride, blocks, x, y, sizeof(struct q8_0_block), codes_q8_0);
+                      bool first, float *y) {
+    gemv_blocks(w, stride, blocks, x, first, y, sizeof(struct q8_0_block), codes_q8_0);
 }
 
 /* ---- Q4_K ---- */
@@ -190,10 +190,10 @@ INLINE __m512i apart(const int8_t *p) {
 }
 
 void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                      float *y) {
+                      bool first, float *y) {
     const __m512i nibble = _mm512_set1_epi8(15), row = row_offsets(stride);
     for (uint32_t half = 0; half < HALVES; half++, w += ROWS * stride, y += ROWS) {
-        __m512 acc = _mm512_loadu_ps(y);
+        __m512 acc = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y);
         for (uint32_t b = 0; b < blocks; b++) {
             const uint8_t *block = w + b * sizeof(struct q4_k_block);
             struct scales scales = scales_q4_k(block, row);
@@ -226,13 +226,13 @@ void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const st
 /* ---- Q6_K ---- */
 
 void gemv_q6_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                      float *y) {
+                      bool first, float *y) {
     const __m512i nibble = _mm512_set1_epi8(15), pair_of_bits = _mm512_set1_epi8(0x30);
     const __m512i left = _mm512_inserti64x4(_mm512_set1_epi16(4), _mm256_set1_epi16(2), 1);
     const __m512i right = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1);
     const __m512i row = row_offsets(stride);
     for (uint32_t half = 0; half < HALVES; half++, w += ROWS * stride, y += ROWS) {
-        __m512 acc = _mm512_loadu_ps(y);
+        __m512 acc = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y);
         for (uint32_t b = 0; b < blocks; b++) {
             const uint8_t *block = w + b * sizeof(struct q6_k_block);
             __m512 d = half_high(words(block + 206, row)); /* not past the last row's end */

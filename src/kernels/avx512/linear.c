@@ -6,7 +6,7 @@
 #include "kernels/avx512/gemv.h"
 #include "kernels/avx512/lanes.h"
 #include "kernels/body/linear_float.h"
-#include "kernels/body/linear_prepare.h"
+#include "kernels/body/linear_pack.h"
 #include "kernels/body/linear_unpack.h"
 
 INLINE int32_t load32(const int8_t *p) {
@@ -15,19 +15,24 @@ INLINE int32_t load32(const int8_t *p) {
     return v;
 }
 
-INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, float *y,
-                size_t y_stride, const int sub, const bool has_min, const int tokens) {
-    __m512 acc[TILE_TOKENS][2];
+enum { TOKENS = 8 };
+
+INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, bool first,
+                float *y, size_t y_stride, const int sub, const bool has_min, const int tokens) {
+    __m512 acc[TOKENS][2];
     UNROLL for (int t = 0; t < tokens; t++) {
-        acc[t][0] = _mm512_loadu_ps(y + t * y_stride);
-        acc[t][1] = _mm512_loadu_ps(y + t * y_stride + 16);
+        acc[t][0] = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y + t * y_stride);
+        acc[t][1] = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y + t * y_stride + 16);
     }
     for (uint32_t s = 0; s < subs; s++) {
-        __m512i dot[TILE_TOKENS][2];
+        __m512i dot[TOKENS][2];
         if (s * sub % 64 == 0)
             UNROLL for (int t = 0; t < tokens; t++) __builtin_prefetch(x[t + tokens].q + s * sub);
-        UNROLL for (int t = 0; t < tokens; t++)
-            dot[t][0] = dot[t][1] = _mm512_set1_epi32(x[t].start[s]);
+        if (s * sub % 128 == 0) /* d, bias, start, sum */
+            UNROLL for (int t = 0; t < tokens; t++)
+                __builtin_prefetch((const char *)x[t + tokens].d + s * sub);
+        UNROLL for (int t = 0; t < tokens; t++) dot[t][0] = dot[t][1] =
+            _mm512_set1_epi32(x[t].start[s]);
         UNROLL for (int j = 0; j < sub / 4; j++) {
             const uint8_t(*code)[4] = tile->code[s * (sub / 4) + j];
             __m512i w0 = _mm512_load_si512(code), w1 = _mm512_load_si512(code + 16);
@@ -61,44 +66,37 @@ INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32
 }
 
 INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                       uint32_t tokens, float *y, size_t y_stride, const int sub,
+                       uint32_t tokens, bool first, float *y, size_t y_stride, const int sub,
                        const bool has_min) {
-    switch (tokens) {
-    case 1: mul(tile, x, subs, y, y_stride, sub, has_min, 1); break;
-    case 2: mul(tile, x, subs, y, y_stride, sub, has_min, 2); break;
-    case 3: mul(tile, x, subs, y, y_stride, sub, has_min, 3); break;
-    case 4: mul(tile, x, subs, y, y_stride, sub, has_min, 4); break;
-    case 5: mul(tile, x, subs, y, y_stride, sub, has_min, 5); break;
-    case 6: mul(tile, x, subs, y, y_stride, sub, has_min, 6); break;
-    case 7: mul(tile, x, subs, y, y_stride, sub, has_min, 7); break;
-    default: mul(tile, x, subs, y, y_stride, sub, has_min, 8); break;
+    for (; tokens > 0; x += TOKENS, y += TOKENS * y_stride) {
+        switch (tokens) {
+            case 1: mul(tile, x, subs, first, y, y_stride, sub, has_min, 1); break;
+            case 2: mul(tile, x, subs, first, y, y_stride, sub, has_min, 2); break;
+            case 3: mul(tile, x, subs, first, y, y_stride, sub, has_min, 3); break;
+            case 4: mul(tile, x, subs, first, y, y_stride, sub, has_min, 4); break;
+            case 5: mul(tile, x, subs, first, y, y_stride, sub, has_min, 5); break;
+            case 6: mul(tile, x, subs, first, y, y_stride, sub, has_min, 6); break;
+            case 7: mul(tile, x, subs, first, y, y_stride, sub, has_min, 7); break;
+            default: mul(tile, x, subs, first, y, y_stride, sub, has_min, TOKENS); break;
+        }
+        tokens -= tokens < TOKENS ? tokens : TOKENS;
     }
 }
 
-static void mul16(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                  uint32_t tokens, float *y, size_t y_stride) {
-    mul_tokens(tile, x, subs, tokens, y, y_stride, 16, false);
-}
-static void mul16_min(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                      uint32_t tokens, float *y, size_t y_stride) {
-    mul_tokens(tile, x, subs, tokens, y, y_stride, 16, true);
-}
-static void mul32(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                  uint32_t tokens, float *y, size_t y_stride) {
-    mul_tokens(tile, x, subs, tokens, y, y_stride, 32, false);
-}
-static void mul32_min(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                      uint32_t tokens, float *y, size_t y_stride) {
-    mul_tokens(tile, x, subs, tokens, y, y_stride, 32, true);
-}
+#define MUL(sub, has_min)                                                                      \
+    (const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, uint32_t tokens, \
+     bool first, float *y, size_t y_stride) {                                                  \
+        mul_tokens(tile, x, subs, tokens, first, y, y_stride, sub, has_min);                   \
+    }
+static void mul16 MUL(16, false) static void mul16_min MUL(16, true) static void mul32
+    MUL(32, false) static void mul32_min MUL(32, true)
 
-static tile_mul *choose_mul(const struct quant *quant) {
+        static tile_mul *choose_mul(const struct quant *quant) {
     if (quant->sub == 16) return quant->has_min ? mul16_min : mul16;
     return quant->has_min ? mul32_min : mul32;
 }
 
 static const struct tile_isa isa = {
-    .prepare = prepare,
     .choose_mul = choose_mul,
     .gemv = {[QUANT_q4_k] = gemv_q4_k_avx512,
              [QUANT_q5_0] = gemv_q5_0_avx512,
@@ -106,6 +104,11 @@ static const struct tile_isa isa = {
              [QUANT_q8_0] = gemv_q8_0_avx512},
     .unpack = TILE_UNPACK,
 };
+
+void act_pack_avx512(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
+                     uint32_t tokens, void *packed) {
+    pack(row, cols, quant->sub, quant->offset, (struct tile_act *)packed + t, tokens);
+}
 
 void linear_avx512(const struct linear_job *job, uint32_t row0, uint32_t row1) {
     if (kernels_linear_takes_act(job->quant))

@@ -8,6 +8,7 @@
 const struct kernels kernels_table_avx512 = {
     .name = "avx512",
     .act_quantize = act_quantize_avx512,
+    .act_pack = act_pack_avx512,
     .linear = LINEAR_ALL(linear_avx512),
     OPS,
 };

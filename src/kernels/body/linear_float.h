@@ -21,8 +21,7 @@ struct float_scratch {
     alignas(64) float sum[FLOAT_BLOCK_ROWS][FLOAT_BLOCK_TOKENS][16];
 };
 
-_Static_assert(sizeof(struct float_scratch) <= TILE_BLOCK_TOKENS * sizeof(struct tile_act),
-               "kernels_linear_scratch() is at least that much");
+_Static_assert(sizeof(struct float_scratch) <= LINEAR_SCRATCH, "fits");
 
 /* 16 weights at p as floats. */
 typedef struct f16x float_load(const uint8_t *p);

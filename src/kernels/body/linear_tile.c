@@ -3,10 +3,8 @@
  * linear_tile.c: the loops around an ISA's unpack and mul; see linear_tile.h. y is the accumulator
  * between tiles of columns.
  *
- * Activations are copied to the scratch first, columns of a tile for all tokens side by side: their
- * rows are far apart, and 512 tokens' rows would touch more pages than the TLB holds (without the
- * copy: half the speed). If all columns fit, weights are then read in the order of memory; else
- * columns are the outer loop and a block of tokens stays in the second-level cache. */
+ * If all columns of the tokens fit the caches, weights are read in the order of memory; else columns
+ * are the outer loop and a block of tokens stays in the second-level cache. */
 #include "kernels/body/linear_tile.h"
 
 #include <assert.h>
@@ -16,19 +14,17 @@ struct scratch {
     struct linear_tile tile;
     alignas(64) float y[TILE_TOKENS][TILE_ROWS];
     alignas(64) uint8_t w[TILE_ROWS][TILE_MAX_ROW];
-    struct tile_act act[]; /* act_entries() */
 };
 
 static uint32_t tiles_of(uint32_t cols) { return (cols + TILE_COLS - 1) / TILE_COLS; }
 
-/* One block of tokens in a tile's columns, or all columns of a few tokens. */
-static uint32_t act_entries(uint32_t cols) {
-    uint32_t few = TILE_TOKENS * tiles_of(cols);
-    return few > TILE_BLOCK_TOKENS ? few : TILE_BLOCK_TOKENS;
-}
+_Static_assert(sizeof(struct scratch) <= LINEAR_SCRATCH, "fits");
+size_t kernels_linear_scratch(void) { return LINEAR_SCRATCH; }
 
-size_t kernels_linear_scratch(uint32_t max_cols) {
-    return sizeof(struct scratch) + act_entries(max_cols) * sizeof(struct tile_act);
+size_t act_packed_bytes(uint32_t cols, uint32_t tokens) {
+    size_t tiled = (size_t)tiles_of(cols) * tokens * sizeof(struct tile_act);
+    size_t rows = act_row_bytes(cols) * tokens;
+    return tiled > rows ? tiled : rows;
 }
 
 static void unpack_plain(const struct quant *quant, const uint8_t *w, size_t stride,
@@ -87,6 +83,8 @@ struct work {
     struct linear_job job;
     const struct tile_isa *isa;
     struct scratch *scratch;
+    const struct tile_act *act;
+    uint32_t all_tokens; /* of act, from tile to tile */
     uint32_t row0, row1;
 };
 
@@ -94,59 +92,48 @@ static uint32_t cols_at(const struct work *w, uint32_t k) {
     return w->job.cols - k < TILE_COLS ? w->job.cols - k : TILE_COLS;
 }
 
-static void prepare(const struct work *w, uint32_t k, struct tile_act *out) {
-    const struct quant *quant = w->job.quant;
-    bool without = w->isa->signed_codes && quant->offset == TILE_SIGNED;
-    for (uint32_t t = 0; t < w->job.tokens; t++) {
-        struct act x = act_row(w->job.x, w->job.cols, t);
-        w->isa->prepare(&x, k, cols_at(w, k), quant->sub, without ? 0 : quant->offset, &out[t]);
-    }
+/* Of the block's first token. */
+static const struct tile_act *act_at(const struct work *w, uint32_t k) {
+    return w->act + (size_t)(k / TILE_COLS) * w->all_tokens;
 }
 
 /* Up to here reading the rows once for each token costs less than unpacking them for all. */
 enum { GEMV_TOKENS = 2 };
 
-static void multiply_tile(const struct work *w, uint32_t r, uint32_t k,
-                          const struct tile_act *act) {
+static void multiply_tile(const struct work *w, uint32_t r, uint32_t k) {
     const struct linear_job *job = &w->job;
     const struct quant *quant = job->quant;
+    const struct tile_act *act = act_at(w, k);
     struct scratch *scratch = w->scratch;
     uint32_t rows = w->row1 - r < TILE_ROWS ? w->row1 - r : TILE_ROWS, cols = cols_at(w, k);
     struct tile_rows from = whole_tile(job, r, rows, k, cols, scratch);
     tile_gemv *gemv = job->tokens <= GEMV_TOKENS ? w->isa->gemv[quant_index_of(quant)] : NULL;
     tile_mul *mul = w->isa->choose_mul(quant);
     uint32_t most = gemv ? 1 : TILE_TOKENS;
+    bool first = k == 0;
     if (!gemv) unpack_tile(w->isa, quant, from, cols, &scratch->tile);
     for (uint32_t t = 0; t < job->tokens; t += most) {
         uint32_t tokens = job->tokens - t < most ? job->tokens - t : most;
-        float *y = job->y + t * job->y_stride + r, *to = rows == TILE_ROWS ? y : scratch->y[0];
-        size_t stride = rows == TILE_ROWS ? job->y_stride : TILE_ROWS;
-        if (to != y) copy_rows(to, stride, y, job->y_stride, tokens, rows);
+        bool direct = rows == TILE_ROWS;
+        float *y = job->y + t * job->y_stride + r, *to = direct ? y : scratch->y[0];
+        size_t stride = direct ? job->y_stride : TILE_ROWS;
+        if (!direct && !first) copy_rows(to, stride, y, job->y_stride, tokens, rows);
         if (gemv)
-            gemv(from.w, from.stride, cols / quant->block, act + t, to);
+            gemv(from.w, from.stride, cols / quant->block, act + t, first, to);
         else
-            mul(&scratch->tile, act + t, cols / quant->sub, tokens, to, stride);
-        if (to != y) copy_rows(y, job->y_stride, to, stride, tokens, rows);
+            mul(&scratch->tile, act + t, cols / quant->sub, tokens, first, to, stride);
+        if (!direct) copy_rows(y, job->y_stride, to, stride, tokens, rows);
     }
 }
 
 static void multiply(const struct work *w) {
     const struct linear_job *job = &w->job;
-    struct tile_act *act = w->scratch->act;
-    for (uint32_t t = 0; t < job->tokens; t++)
-        memset(job->y + t * job->y_stride + w->row0, 0, (w->row1 - w->row0) * sizeof(float));
-    if (job->tokens <= TILE_TOKENS) {
-        for (uint32_t k = 0; k < job->cols; k += TILE_COLS)
-            prepare(w, k, act + k / TILE_COLS * TILE_TOKENS);
+    if (job->tokens <= TILE_TOKENS)
         for (uint32_t r = w->row0; r < w->row1; r += TILE_ROWS)
-            for (uint32_t k = 0; k < job->cols; k += TILE_COLS)
-                multiply_tile(w, r, k, act + k / TILE_COLS * TILE_TOKENS);
-    } else {
-        for (uint32_t k = 0; k < job->cols; k += TILE_COLS) {
-            prepare(w, k, act);
-            for (uint32_t r = w->row0; r < w->row1; r += TILE_ROWS) multiply_tile(w, r, k, act);
-        }
-    }
+            for (uint32_t k = 0; k < job->cols; k += TILE_COLS) multiply_tile(w, r, k);
+    else
+        for (uint32_t k = 0; k < job->cols; k += TILE_COLS)
+            for (uint32_t r = w->row0; r < w->row1; r += TILE_ROWS) multiply_tile(w, r, k);
     for (uint32_t t = 0; job->bias && t < job->tokens; t++)
         for (uint32_t r = w->row0; r < w->row1; r++) job->y[t * job->y_stride + r] += job->bias[r];
 }
@@ -154,9 +141,9 @@ static void multiply(const struct work *w) {
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
                   const struct tile_isa *isa) {
     for (uint32_t t = 0; t < job->tokens; t += TILE_BLOCK_TOKENS) {
-        struct work w = {*job, isa, job->scratch, row0, row1};
+        const struct tile_act *act = (const struct tile_act *)job->x + t;
+        struct work w = {*job, isa, job->scratch, act, job->tokens, row0, row1};
         w.job.tokens = job->tokens - t < TILE_BLOCK_TOKENS ? job->tokens - t : TILE_BLOCK_TOKENS;
-        w.job.x = (const char *)job->x + t * act_row_bytes(job->cols);
         w.job.y = job->y + t * job->y_stride;
         multiply(&w);
     }

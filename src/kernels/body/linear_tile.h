@@ -23,11 +23,11 @@ enum {
     TILE_ROWS = 32,
     TILE_COLS = 512, /* a multiple of every block length */
     TILE_SUBS = TILE_COLS / 16,
-    TILE_TOKENS = 8,         /* at most, of one call of tile_mul */
-    TILE_BLOCK_TOKENS = 256, /* whose activations are packed at once */
+    TILE_TOKENS = 16,        /* at most, of one call of tile_mul */
+    TILE_BLOCK_TOKENS = 256, /* whose activations of a tile stay in the second-level cache */
     TILE_SIGNED = 128,       /* offset of codes that are int8 values */
-    TILE_MAX_ROW = 640, /* at least the bytes of TILE_COLS weights: 584 in Q8_K */
-    DOT_BIAS = 0x4b400000 /* bits of 1.5 * 2^23 */
+    TILE_MAX_ROW = 640,      /* at least the bytes of TILE_COLS weights: 584 in Q8_K */
+    DOT_BIAS = 0x4b400000    /* bits of 1.5 * 2^23 */
 };
 #define DOT_BIAS_VALUE 12582912.0f
 
@@ -37,12 +37,14 @@ struct linear_tile {
     alignas(64) float min[TILE_SUBS][TILE_ROWS];
 };
 
-/* Activations of one token beside a tile; d to sum have one entry per sub-block. */
+/* Activations of one token beside a tile; d to sum have one entry per sub-block. In memory all
+ * tokens lie side by side, tile after tile: a token's row would be far from the next one's, and 512
+ * rows touch more pages than the TLB holds (as rows: half the speed). */
 struct tile_act {
     alignas(64) int8_t q[TILE_COLS];
     float d[TILE_SUBS];
     float bias[TILE_SUBS];    /* -1.5 * 2^23 * d */
-    int32_t start[TILE_SUBS]; /* DOT_BIAS - offset * sum */
+    int32_t start[TILE_SUBS]; /* DOT_BIAS - offset * sum; an ISA may take some codes signed */
     float sum[TILE_SUBS];     /* -(d * sum) */
 };
 
@@ -50,24 +52,18 @@ struct tile_act {
 typedef void tile_unpack(const uint8_t *w, size_t stride, uint32_t blocks,
                          struct linear_tile *tile);
 
-/* y[t][0..TILE_ROWS) continued over `subs` sub-blocks, for `tokens` <= TILE_TOKENS. */
+/* y[t][0..TILE_ROWS) continued over `subs` sub-blocks, or begun by the `first` of them, for
+ * `tokens` <= TILE_TOKENS. */
 typedef void tile_mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                      uint32_t tokens, float *y, size_t y_stride);
+                      uint32_t tokens, bool first, float *y, size_t y_stride);
 
-/* Columns [k, k + cols) of an act row; body/linear_prepare.h. */
-typedef void tile_prepare(const struct act *x, uint32_t k, uint32_t cols, uint32_t sub,
-                          int32_t offset, struct tile_act *out);
-
-/* One token's y[0..TILE_ROWS) continued over `blocks` blocks of TILE_ROWS rows; what unpack and mul
- * give, bit for bit. */
+/* One token's y[0..TILE_ROWS) continued (or begun) over `blocks` blocks of TILE_ROWS rows; what
+ * unpack and mul give, bit for bit. */
 typedef void tile_gemv(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                       float *y);
+                       bool first, float *y);
 
 struct tile_isa {
-    tile_prepare *prepare;
     tile_mul *(*choose_mul)(const struct quant *quant);
-    /* mul takes codes of offset TILE_SIGNED as code - offset: `start` has no offset then. */
-    bool signed_codes;
     tile_gemv *gemv[QUANT_COUNT];     /* NULL: unpack and mul */
     tile_unpack *unpack[QUANT_COUNT]; /* NULL: by quant->unpack, row by row */
 };

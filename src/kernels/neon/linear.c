@@ -4,20 +4,20 @@
  * so codes of offset 128 are taken as the int8 values they stand for; all others are below 64. */
 #include "kernels/neon/lanes.h"
 #include "kernels/body/linear_float.h"
-#include "kernels/body/linear_prepare.h"
+#include "kernels/body/linear_pack.h"
 #include "kernels/body/linear_unpack.h"
 
 enum { TOKENS = 4, ROWS = 8 };
 
 /* Four columns of 8 rows times the activations in one lane of q. */
-#define DOT(code, lane)                                                       \
-    do {                                                                      \
-        int8x16_t w0 = load_code((code)[lane][r], is_signed);                 \
-        int8x16_t w1 = load_code((code)[lane][r + 4], is_signed);             \
-        UNROLL for (int t = 0; t < tokens; t++) {                             \
-            dot[t][0] = vdotq_laneq_s32(dot[t][0], w0, q[t], lane);           \
-            dot[t][1] = vdotq_laneq_s32(dot[t][1], w1, q[t], lane);           \
-        }                                                                     \
+#define DOT(code, lane)                                             \
+    do {                                                            \
+        int8x16_t w0 = load_code((code)[lane][r], is_signed);       \
+        int8x16_t w1 = load_code((code)[lane][r + 4], is_signed);   \
+        UNROLL for (int t = 0; t < tokens; t++) {                   \
+            dot[t][0] = vdotq_laneq_s32(dot[t][0], w0, q[t], lane); \
+            dot[t][1] = vdotq_laneq_s32(dot[t][1], w1, q[t], lane); \
+        }                                                           \
     } while (0)
 
 INLINE int8x16_t load_code(const uint8_t *p, const bool is_signed) {
@@ -26,12 +26,12 @@ INLINE int8x16_t load_code(const uint8_t *p, const bool is_signed) {
 }
 
 INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, uint32_t r,
-                float *y, size_t y_stride, const int sub, const bool has_min, const bool is_signed,
-                const int tokens) {
+                bool first, float *y, size_t y_stride, const int sub, const bool has_min,
+                const bool is_signed, const int tokens) {
     float32x4_t acc[TOKENS][2];
     UNROLL for (int t = 0; t < tokens; t++) {
-        acc[t][0] = vld1q_f32(y + t * y_stride);
-        acc[t][1] = vld1q_f32(y + t * y_stride + 4);
+        acc[t][0] = first ? vdupq_n_f32(0) : vld1q_f32(y + t * y_stride);
+        acc[t][1] = first ? vdupq_n_f32(0) : vld1q_f32(y + t * y_stride + 4);
     }
     for (uint32_t s = 0; s < subs; s++) {
         int32x4_t dot[TOKENS][2];
@@ -63,33 +63,38 @@ INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32
 }
 
 INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x, uint32_t subs,
-                       uint32_t tokens, float *y, size_t y_stride, const int sub,
+                       uint32_t tokens, bool first, float *y, size_t y_stride, const int sub,
                        const bool has_min, const bool is_signed) {
     for (; tokens > 0; x += TOKENS, y += TOKENS * y_stride) {
-        for (uint32_t r = 0; r < TILE_ROWS; r += ROWS)
-            switch (tokens) {
-            case 1: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, is_signed, 1); break;
-            case 2: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, is_signed, 2); break;
-            case 3: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, is_signed, 3); break;
-            default: mul(tile, x, subs, r, y + r, y_stride, sub, has_min, is_signed, TOKENS); break;
+        for (uint32_t r = 0; r < TILE_ROWS; r += ROWS) switch (tokens) {
+                case 1:
+                    mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, is_signed, 1);
+                    break;
+                case 2:
+                    mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, is_signed, 2);
+                    break;
+                case 3:
+                    mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, is_signed, 3);
+                    break;
+                default:
+                    mul(tile, x, subs, r, first, y + r, y_stride, sub, has_min, is_signed, TOKENS);
+                    break;
             }
         tokens -= tokens < TOKENS ? tokens : TOKENS;
     }
 }
 
-#define MUL(sub, has_min, is_signed)                                                         \
+#define MUL(sub, has_min, is_signed)                                                           \
     (const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, uint32_t tokens, \
-     float *y, size_t y_stride) {                                                            \
-        mul_tokens(tile, x, subs, tokens, y, y_stride, sub, has_min, is_signed);             \
+     bool first, float *y, size_t y_stride) {                                                  \
+        mul_tokens(tile, x, subs, tokens, first, y, y_stride, sub, has_min, is_signed);        \
     }
-static void mul16 MUL(16, false, false)
-static void mul16_signed MUL(16, false, true)
-static void mul16_min MUL(16, true, false)
-static void mul32 MUL(32, false, false)
-static void mul32_signed MUL(32, false, true)
-static void mul32_min MUL(32, true, false)
+static void mul16 MUL(16, false, false) static void mul16_signed
+    MUL(16, false, true) static void mul16_min MUL(16, true, false) static void mul32
+    MUL(32, false, false) static void mul32_signed MUL(32, false, true) static void mul32_min
+    MUL(32, true, false)
 
-static tile_mul *choose_mul(const struct quant *quant) {
+        static tile_mul *choose_mul(const struct quant *quant) {
     bool half = quant->sub == 16;
     if (quant->has_min) return half ? mul16_min : mul32_min;
     if (quant->offset == TILE_SIGNED) return half ? mul16_signed : mul32_signed;
@@ -97,11 +102,15 @@ static tile_mul *choose_mul(const struct quant *quant) {
 }
 
 static const struct tile_isa isa = {
-    .prepare = prepare,
     .choose_mul = choose_mul,
-    .signed_codes = true,
     .unpack = TILE_UNPACK,
 };
+
+void act_pack_neon(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
+                   uint32_t tokens, void *packed) {
+    pack(row, cols, quant->sub, quant->offset == TILE_SIGNED ? 0 : quant->offset,
+         (struct tile_act *)packed + t, tokens);
+}
 
 void linear_neon(const struct linear_job *job, uint32_t row0, uint32_t row1) {
     if (kernels_linear_takes_act(job->quant))

@@ -8,6 +8,7 @@
 const struct kernels kernels_table_neon = {
     .name = "neon",
     .act_quantize = act_quantize_neon,
+    .act_pack = act_pack_neon,
     .linear = LINEAR_ALL(linear_neon),
     OPS,
 };
