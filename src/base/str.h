@@ -36,7 +36,7 @@ static inline bool str_starts(struct str a, const char *prefix) {
 }
 /* A number for a message: whole ones with all digits, others with the digits of a float. */
 static inline const char *str_number(double x, char out[32]) {
-    snprintf(out, 32, x == trunc(x) && fabs(x) < 1e18 ? "%.0f" : "%.9g", x);
+    snprintf(out, 32, x == trunc(x) && fabs(x) < 1e19 ? "%.0f" : "%.9g", x);
     return out;
 }
 /* FNV-1a, 64 bit. For tables whose keys come from files, which are bounded by the file's size. */

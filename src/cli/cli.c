@@ -87,7 +87,10 @@ int cli_fail_error(const ob_error *error) {
 }
 
 int cli_output_failed(int error) {
-    if (error != EPIPE) cli_say("cannot write to the standard output: %s", strerror(error));
+    static bool said = false;
+    if (error != EPIPE && !said)
+        cli_say("cannot write to the standard output: %s", strerror(error));
+    said = true;
     return EXIT_FAILED;
 }
 
@@ -102,14 +105,18 @@ static int print(struct buf *text, FILE *stream, int code) {
     return code;
 }
 
-/* Output that is lost makes a success a failure. */
+/* Output that is lost makes a success a failure. When a write in between failed, stdio no longer
+ * knows why: one more tells. */
 static int finish(int code) {
     errno = 0;
-    if (fflush(stdout) != 0) {
-        int failed = cli_output_failed(errno);
-        return code ? code : failed;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    if (!errno) {
+        clearerr(stdout);
+        putchar('\n');
+        fflush(stdout);
     }
-    return ferror(stdout) && !code ? EXIT_FAILED : code;
+    int failed = cli_output_failed(errno ? errno : EIO);
+    return code ? code : failed;
 }
 
 static int run_command(enum command_index index, int argc, char **argv) {

@@ -4,6 +4,8 @@
 
 static int run(const struct options *options) {
     struct buf text = BUF_INIT;
+    if (options->man + (options->completion != NULL) + (options->operands > 0) > 1)
+        return cli_misuse("a command, --man and --completion exclude each other");
     if (options->man) {
         manual_write(&text);
     } else if (options->completion) {

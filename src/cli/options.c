@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/utf8.h"
 
 /* Sets of commands, for options.def. The names of commands that are not in commands.def do not
  * compile, so an option cannot be for a command that is not there. */
@@ -222,7 +223,8 @@ static bool take_letters(struct words *w, const char *word) {
         const struct option *option = find_letter(w->command, *word);
         if (!option) {
             snprintf(w->message, OPTION_MESSAGE, "unknown option");
-            return blame("-", word, 1, w->message);
+            uint32_t code; /* the whole character, although options are ASCII */
+            return blame("-", word, utf8_decode(word, strlen(word), &code), w->message);
         }
         if (option->kind != OPTION_flag)
             return take(w, option, "-", word, 1, word[1] ? word + 1 : NULL);

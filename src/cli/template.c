@@ -12,8 +12,9 @@ static ob_status read_request(const char *path, json_t **out, ob_error *error) {
     struct buf text = BUF_INIT;
     json_error_t at;
     ob_status status = cli_read_text(path, &text, error);
-    if (status == OB_OK && !(*out = json_loadb(text.p ? text.p : "", text.n, 0, &at))) {
-        status = error_set(error, OB_ERR_FORMAT, "%s", at.text);
+    size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+    if (status == OB_OK && !(*out = json_loadb(text.p ? text.p : "", text.n, flags, &at))) {
+        status = error_set(error, OB_ERR_FORMAT, "not JSON: %s", at.text);
         error_at(error, path, NULL, (uint64_t)at.position);
     }
     if (status == OB_OK && json_is_array(*out)) *out = json_pack("{s:o}", "messages", *out);

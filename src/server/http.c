@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -177,6 +178,33 @@ void http_release(struct http_exchange *x) {
     free(x);
 }
 
+/* What two programs could read in two ways, as one that stands between them and the client. */
+struct head {
+    unsigned hosts, lengths, codings;
+    bool chunked;
+};
+
+static enum MHD_Result on_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                 const char *value) {
+    (void)kind;
+    struct head *head = user;
+    head->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    head->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) != 0) return MHD_YES;
+    head->codings++;
+    head->chunked = value && strcasecmp(value, "chunked") == 0;
+    return MHD_YES;
+}
+
+static const char *what_is_bad(struct MHD_Connection *connection) {
+    struct head head = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header, &head);
+    return head.hosts > 1                      ? "more than one Host"
+           : head.lengths + head.codings > 1   ? "more than one Content-Length or Transfer-Encoding"
+           : head.codings && !head.chunked     ? "a Transfer-Encoding other than chunked"
+                                               : NULL;
+}
+
 /* NULL when out of memory or not to be watched. */
 static struct http_exchange *exchange_new(struct http *http, struct MHD_Connection *connection,
                                           const char *method, const char *path) {
@@ -188,7 +216,8 @@ static struct http_exchange *exchange_new(struct http *http, struct MHD_Connecti
     x->started = os_seconds();
     x->request = (struct http_request){.method = method, .path = path,
                                        .host = http_header(x, "Host"),
-                                       .origin = http_header(x, "Origin")};
+                                       .origin = http_header(x, "Origin"),
+                                       .bad = what_is_bad(connection)};
     atomic_init(&x->refs, 1);
     os_mutex_init(&x->lock);
     os_lock(&http->lock);
@@ -384,8 +413,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (!x) {
         MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
                                   (unsigned)IDLE_SECONDS);
-        *context = exchange_new(user, connection, method, path);
-        return *context ? MHD_YES : MHD_NO;
+        *context = x = exchange_new(user, connection, method, path);
+        if (!x) return MHD_NO;
+        return x->request.bad ? respond(x) : MHD_YES; /* without the body: then MHD closes */
     }
     if (*n == 0) return respond(x);
     enum MHD_Result result = receive(x, data, *n);

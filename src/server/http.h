@@ -30,6 +30,7 @@ enum http_body { HTTP_BODY_WHOLE, HTTP_BODY_TOO_LONG, HTTP_BODY_NO_ROOM };
 struct http_request {
     const char *method, *path; /* percent-decoded, without the query */
     const char *host, *origin; /* headers, NULL if absent */
+    const char *bad;           /* why the head is refused; NULL if it is fine */
     struct str body;           /* empty unless body_state is HTTP_BODY_WHOLE */
     enum http_body body_state;
 };

@@ -130,6 +130,10 @@ static void handle(void *user, struct http_exchange *x) {
     struct server *server = user;
     const struct http_request *request = http_request(x);
     const char *allowed;
+    if (request->bad) {
+        reply_error(x, REPLY_BAD_REQUEST, request->bad);
+        return;
+    }
     const char *refusal = route_refuses(request, http_is_loopback(server->http));
     if (refusal) {
         reply_error(x, REPLY_FORBIDDEN, refusal);

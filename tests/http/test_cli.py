@@ -98,6 +98,10 @@ def test_version():
     (['tokenize', 'x', '-f', 'y'], 'tokenize', 'exclude each other'),
     (['bench', '-p', '12,x'], 'bench', '--prompt-tokens: "12,x" is no list of lengths'),
     (['help', 'bogus'], 'help', 'there is no command "bogus"'),
+    (['help', 'run', '--man'], 'help', 'exclude each other'),
+    (['help', '--man', '--completion', 'bash'], 'help', 'exclude each other'),
+    (['run', '-é'], 'run', '-é: unknown option'),
+    (['run', '--seed', '-1'], 'run', '--seed: -1 is not from 0 to 9000000000000000000 '),
 ])
 def test_wrong_words(words, command, text):
     fails(call(*words), 2, command, text)
@@ -140,11 +144,13 @@ def test_an_empty_prompt(tmp_path):
 
 # ---- output that fails ---------------------------------------------------------------------------
 
-def test_a_full_disk():
+@pytest.mark.parametrize('words', [['help'], ['help', '--man'], ['info', '--json', FIXTURE],
+                                   ['info', FIXTURE], ['devices']])
+def test_a_full_disk(words):
     with open('/dev/full', 'w') as full:
-        result = subprocess.run([PROGRAM, 'help'], stdout=full, stderr=subprocess.PIPE, text=True)
+        result = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True)
     assert result.returncode == 1
-    assert result.stderr == ('1bit help: cannot write to the standard output: '
+    assert result.stderr == (f'1bit {words[0]}: cannot write to the standard output: '
                              'No space left on device\n')
 
 
@@ -285,7 +291,9 @@ def test_template(model, tmp_path):
     text, ids, _ = out.rsplit('\n', 2)
     assert text == want
     assert call('tokenize', '-m', model, '--special', want).stdout.strip() == ids
-    fails(call('template', '-m', model, stdin='[{'), 1, 'template', '-: ')
+    fails(call('template', '-m', model, stdin='[{'), 1, 'template', '-: not JSON: ')
+    twice = '[{"role": "user", "role": "user", "content": "x"}]'
+    fails(call('template', '-m', model, stdin=twice), 1, 'template', '-: not JSON: duplicate')
     fails(call('template', '-m', model, stdin='{"messages": 1}'), 1, 'template', 'messages')
 
 

@@ -310,6 +310,24 @@ def test_body_too_long(fake):
     assert fake.complete('hello').status == 200
 
 
+POST = b'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n'
+
+
+@pytest.mark.parametrize('lines, text', [
+    (b'Host: localhost\r\n', 'more than one Host'),
+    (b'Content-Length: 5\r\nContent-Length: 6\r\n', 'more than one Content-Length'),
+    (b'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n', 'more than one Content-Length'),
+    (b'Transfer-Encoding: gzip\r\n', 'a Transfer-Encoding other than chunked'),
+])
+def test_heads_that_mean_two_things(fake, lines, text):
+    with fake.connect() as s:
+        s.sendall(POST + lines + b'\r\n')
+        reply = http.client.HTTPResponse(s)
+        reply.begin()
+        error = json.loads(reply.read())['error']
+        assert reply.status == error['code'] == 400 and error['message'].startswith(text)
+
+
 @pytest.mark.parametrize('request_bytes', [
     b'\x00\xff\xfe\r\n\r\n', b'GET\r\n\r\n', b'GET / HTTP/9.9\r\n\r\n', b'\r\n' * 1000,
     b'GET /health HTTP/1.1\r\nHost: localhost\r\nX: ' + b'y' * 100000 + b'\r\n\r\n',
