@@ -49,8 +49,7 @@ static void windows(struct build *b) {
 
 static ob_status derive(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
-    /* decoder_derive reads plain rope keys, which newer config.json files have one level deeper. */
-    ob_status s = decoder_derive(b, error);
+    ob_status s = decoder_sizes(b, error);
     if (s != OB_OK) return s;
     windows(b);
     hp->embed_scale = sqrtf((float)hp->width);

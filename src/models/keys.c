@@ -2,6 +2,7 @@
  * keys.c: reads a recipe's keys[] into hparams. A value out of range, of the wrong kind or of the
  * wrong count is refused by its name; nothing is clamped. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -49,20 +50,28 @@ bool build_str(struct build *b, const char *gguf, const char *hf, struct str *ou
     return key && source_str(b->source, key, 0, out);
 }
 
-/* `key` as the file spells it: "{arch}" filled in. */
-static ob_status refuse(struct build *b, const char *key, const char *what, ob_error *error) {
-    char full[NAME_MAX_BYTES];
-    const char *mark = strstr(key, "{arch}");
+ob_status build_refuse(const struct build *b, ob_status status, const char *gguf, const char *hf,
+                       ob_error *error, const char *format, ...) {
+    char what[256], name[NAME_MAX_BYTES];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(what, sizeof what, format, list);
+    va_end(list);
+    error_set(error, status, "%s", what);
+    const char *spelled = source_kind(b->source) == SOURCE_GGUF ? gguf : hf;
+    const char *mark = strstr(spelled, "{arch}");
     struct str arch = source_architecture(b->source);
-    if (mark) {
-        snprintf(full, sizeof full, "%.*s%.*s%s", (int)(mark - key), key, STR_ARG(arch),
+    if (mark)
+        snprintf(name, sizeof name, "%.*s%.*s%s", (int)(mark - spelled), spelled, STR_ARG(arch),
                  mark + strlen("{arch}"));
-        key = full;
-    }
-    ob_status s = error_set(error, OB_ERR_FORMAT, "%s", what);
-    error_at(error, source_path(b->source), key, OB_NO_OFFSET);
-    return s;
+    else
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(spelled, "|"), spelled);
+    error_at(error, source_path(b->source), name, OB_NO_OFFSET);
+    return status;
 }
+
+/* At a key whose spelling is known. */
+#define REFUSE(b, name, error, ...) build_refuse(b, OB_ERR_FORMAT, name, name, error, __VA_ARGS__)
 
 static bool in_range(const struct key *k, double v) {
     return isfinite(v) && v >= k->min && (k->max == 0 || v <= k->max);
@@ -71,37 +80,30 @@ static bool in_range(const struct key *k, double v) {
 /* One number of a key, checked. */
 static ob_status read_number(struct build *b, const struct key *k, const char *name, uint64_t i,
                              double *out, ob_error *error) {
-    char text[128];
     uint64_t whole;
     bool ok = k->type == KEY_F32 ? source_f64(b->source, name, i, out)
                                  : source_u64(b->source, name, i, &whole);
     if (!ok)
-        return refuse(b, name,
-                      k->type == KEY_F32 ? "is not a number" : "is not a whole number >= 0", error);
+        return REFUSE(b, name, error, "is not a %s",
+                      k->type == KEY_F32 ? "number" : "whole number >= 0");
     if (k->type != KEY_F32) {
-        if (whole > UINT32_MAX) return refuse(b, name, "is too large", error);
+        if (whole > UINT32_MAX) return REFUSE(b, name, error, "is too large");
         *out = (double)whole;
     }
     if (in_range(k, *out)) return OB_OK;
     char is[32], min[32], max[32];
     str_number(*out, is);
     str_number(k->min, min);
-    if (k->max != 0)
-        snprintf(text, sizeof text, "%s is not in %s to %s", is, min, str_number(k->max, max));
-    else
-        snprintf(text, sizeof text, "%s is less than %s", is, min);
-    return refuse(b, name, text, error);
+    if (k->max == 0) return REFUSE(b, name, error, "%s is less than %s", is, min);
+    return REFUSE(b, name, error, "%s is not in %s to %s", is, min, str_number(k->max, max));
 }
 
 static ob_status read_layers(struct build *b, const struct key *k, const char *name, uint32_t *out,
                              ob_error *error) {
-    char text[128];
     uint64_t n = name ? source_count(b->source, name) : 0;
-    if (name && n != 1 && n != b->hp->layers) {
-        snprintf(text, sizeof text, "has %llu entries, the model %u layers", (unsigned long long)n,
-                 b->hp->layers);
-        return refuse(b, name, text, error);
-    }
+    if (name && n != 1 && n != b->hp->layers)
+        return REFUSE(b, name, error, "has %llu entries, the model %u layers",
+                      (unsigned long long)n, b->hp->layers);
     for (uint32_t i = 0; i < b->hp->layers; i++) {
         double v = k->otherwise;
         if (name) {
@@ -119,7 +121,7 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
     const char *name = build_key(b, k->gguf, k->hf, scratch, sizeof scratch);
     const char *spelled = gguf ? k->gguf : k->hf;
     if (!name && k->need == REQUIRED && spelled)
-        return refuse(b, spelled, "required key is missing", error);
+        return REFUSE(b, spelled, error, "required key is missing");
     char *field = (char *)b->hp + k->field;
     double v = k->otherwise;
     if (k->type == KEY_LAYERS) {
@@ -142,7 +144,6 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
 /* The activation a config.json names must be the one the recipe computes. */
 static ob_status check_act(struct build *b, ob_error *error) {
     struct str act;
-    char text[160];
     if (source_kind(b->source) != SOURCE_HF || !b->recipe->act ||
         !build_str(b, NULL, "hidden_act|hidden_activation", &act))
         return OB_OK;
@@ -151,9 +152,8 @@ static ob_status check_act(struct build *b, ob_error *error) {
         if (n == act.n && memcmp(p, act.p, n) == 0) return OB_OK;
         p += n + (p[n] == '|');
     }
-    snprintf(text, sizeof text, "activation \"%.*s\" is not one of this family's (%s)",
-             STR_ARG(act), b->recipe->act);
-    return refuse(b, "hidden_act", text, error);
+    return REFUSE(b, "hidden_act", error, "activation \"%.*s\" is not one of this family's (%s)",
+                  STR_ARG(act), b->recipe->act);
 }
 
 ob_status load_keys(struct build *b, ob_error *error) {

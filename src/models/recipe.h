@@ -92,6 +92,12 @@ bool build_f32(struct build *b, const char *gguf, const char *hf, float *out);
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out);
 bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out);
 
+/* An error at a key or tensor, by the name that this source's spelling has for it ("{arch}" filled
+ * in; the first of '|'-separated paths). Returns status. */
+ob_status build_refuse(const struct build *b, ob_status status, const char *gguf, const char *hf,
+                       ob_error *error, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
 extern const struct recipe *const recipe_list[];
 extern const size_t recipe_count;
 

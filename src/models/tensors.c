@@ -119,29 +119,22 @@ static void fill_name(const char *pattern, uint32_t layer, char *out, size_t siz
         snprintf(out, size, "%.*s%u%s", (int)(mark - pattern), pattern, layer, mark + 3);
 }
 
-static ob_status refuse(struct build *b, const char *name, ob_error *error, ob_status status,
-                        const char *message) {
-    error_set(error, status, "%s", message);
-    error_at(error, source_path(b->source), name, OB_NO_OFFSET);
-    return status;
-}
+/* At a tensor whose spelling is known. */
+#define REFUSE(b, status, name, error, ...) build_refuse(b, status, name, name, error, __VA_ARGS__)
 
 static ob_status check_shape(struct build *b, const struct tensor *t, uint32_t layer,
                              const struct source_tensor *have, struct weight *w, ob_error *error) {
-    char text[200];
-    if (!have->quant) {
-        snprintf(text, sizeof text, "weights of type %.*s are not supported", STR_ARG(have->type));
-        return refuse(b, w->name, error, OB_ERR_UNSUPPORTED, text);
-    }
+    if (!have->quant)
+        return REFUSE(b, OB_ERR_UNSUPPORTED, w->name, error,
+                      "weights of type %.*s are not supported", STR_ARG(have->type));
     uint64_t rows = t->rows ? product(b->hp, layer, t->rows) : 1;
     uint64_t cols = product(b->hp, layer, t->cols);
     uint64_t outer = have->dim[1] * have->dim[2] * have->dim[3];
-    if (have->dim[0] != cols || outer != rows) {
-        snprintf(text, sizeof text, "shape is [%llu, %llu], the model's keys say [%llu, %llu]",
-                 (unsigned long long)outer, (unsigned long long)have->dim[0],
-                 (unsigned long long)rows, (unsigned long long)cols);
-        return refuse(b, w->name, error, OB_ERR_FORMAT, text);
-    }
+    if (have->dim[0] != cols || outer != rows)
+        return REFUSE(b, OB_ERR_FORMAT, w->name, error,
+                      "shape is [%llu, %llu], the model's keys say [%llu, %llu]",
+                      (unsigned long long)outer, (unsigned long long)have->dim[0],
+                      (unsigned long long)rows, (unsigned long long)cols);
     w->rows = (uint32_t)rows;
     w->cols = (uint32_t)cols;
     w->quant = have->quant;
@@ -167,7 +160,7 @@ static ob_status find_one(struct finder *f, const struct tensor *t, uint32_t lay
     const struct source_tensor *have = source_tensor_find(b->source, str_of(spelled));
     if (!have) {
         if (t->need != REQUIRED) return OB_OK;
-        return refuse(b, spelled, error, OB_ERR_FORMAT, "required tensor is missing");
+        return REFUSE(b, OB_ERR_FORMAT, spelled, error, "required tensor is missing");
     }
     f->used[have - source_tensor_at(b->source, 0)] = true;
     if (t->need == UNUSED) {
@@ -234,11 +227,10 @@ ob_status load_tensors(struct build *b, ob_error *error) {
         }
     for (size_t i = 0; i < count; i++)
         if (!f.used[i]) {
-            char name[NAME_BYTES], text[120];
+            char name[NAME_BYTES];
             snprintf(name, sizeof name, "%.*s", STR_ARG(source_tensor_at(b->source, i)->name));
-            snprintf(text, sizeof text, "the %s recipe does not know this tensor",
-                     b->recipe->family);
-            return refuse(b, name, error, OB_ERR_UNSUPPORTED, text);
+            return REFUSE(b, OB_ERR_UNSUPPORTED, name, error,
+                          "the %s recipe does not know this tensor", b->recipe->family);
         }
     if (b->found_count) qsort(b->found, b->found_count, sizeof *b->found, by_name);
     return OB_OK;

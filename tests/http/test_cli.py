@@ -456,3 +456,15 @@ def test_control_d_ends_the_chat(model, tmp_path):
     t.wait_for('> ')
     t.type('\x04')
     assert t.end() == 0
+
+
+def test_memory_is_the_file_and_the_cache(model):
+    """Weights are used where they are mapped: no second copy of them, in whatever form."""
+    words = [PROGRAM, 'run', '-m', str(model), '--raw', '-c', '4096', '-p', 'word ' * 1500, '-n', '1']
+    with open(os.devnull, 'wb') as null:
+        process = subprocess.Popen(words, stdout=null, stderr=null)
+        _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0
+    layers, heads, dim, f16 = 24, 2, 64, 2
+    cache = 4096 * layers * heads * 2 * dim * f16
+    assert usage.ru_maxrss * 1024 <= 1.15 * model.stat().st_size + cache

@@ -66,20 +66,6 @@ const struct tensor decoder_qkv_bias_tensors[] = {
     {0},
 };
 
-/* At a key as the file spells it: "qwen2.attention.head_count", or `hf`. */
-static ob_status refuse(struct build *b, const char *gguf, const char *hf, const char *what,
-                        uint32_t layer, ob_error *error) {
-    char key[128];
-    struct str arch = source_architecture(b->source);
-    if (source_kind(b->source) == SOURCE_GGUF)
-        snprintf(key, sizeof key, "%.*s.%s", STR_ARG(arch), gguf);
-    else
-        snprintf(key, sizeof key, "%s", hf);
-    ob_status s = error_set(error, OB_ERR_FORMAT, "%s (layer %u)", what, layer);
-    error_at(error, source_path(b->source), key, OB_NO_OFFSET);
-    return s;
-}
-
 bool decoder_layer_types(struct build *b) {
     struct hparams *hp = b->hp;
     if (source_kind(b->source) != SOURCE_HF || source_count(b->source, "layer_types") != hp->layers)
@@ -93,22 +79,24 @@ bool decoder_layer_types(struct build *b) {
     return true;
 }
 
-ob_status decoder_derive(struct build *b, ob_error *error) {
+ob_status decoder_sizes(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
     for (uint32_t i = 0; i < hp->layers; i++) {
         if (hp->kv_heads[i] == 0 && source_count(b->source, "{arch}.attention.head_count_kv") == 0)
             hp->kv_heads[i] = hp->heads[i]; /* no key: as many as query heads */
         if (hp->kv_heads[i] == 0)
-            return refuse(b, "attention.head_count_kv", "num_key_value_heads",
-                          "this family has no layers without attention", i, error);
+            return build_refuse(b, OB_ERR_FORMAT, "{arch}.attention.head_count_kv",
+                                "num_key_value_heads", error,
+                                "this family has no layers without attention (layer %u)", i);
         if (hp->heads[i] % hp->kv_heads[i])
-            return refuse(b, "attention.head_count", "num_attention_heads",
-                          "is no multiple of the key heads", i, error);
+            return build_refuse(b, OB_ERR_FORMAT, "{arch}.attention.head_count",
+                                "num_attention_heads", error,
+                                "is no multiple of the key heads (layer %u)", i);
     }
     if (hp->k_dim == 0) {
         if (hp->width % hp->heads[0])
-            return refuse(b, "embedding_length", "hidden_size",
-                          "is no multiple of the heads and no head size is given", 0, error);
+            return build_refuse(b, OB_ERR_FORMAT, "{arch}.embedding_length", "hidden_size", error,
+                                "is no multiple of the heads and no head size is given");
         hp->k_dim = hp->width / hp->heads[0];
     }
     if (hp->v_dim == 0) hp->v_dim = hp->k_dim;
@@ -116,13 +104,19 @@ ob_status decoder_derive(struct build *b, ob_error *error) {
     hp->embed_scale = 1;
     hp->window = arena_array(b->arena, hp->layers, sizeof *hp->window);
     if (!hp->window) return error_memory(error, "hyperparameters", hp->layers);
+    return OB_OK;
+}
+
+ob_status decoder_derive(struct build *b, ob_error *error) {
+    ob_status s = decoder_sizes(b, error);
+    if (s != OB_OK) return s;
     return rope_read(b,
                      &(struct rope_source){.hf = "rope_parameters",
                                            .base_key_hf = "rope_theta",
                                            .base_key_gguf = "{arch}.rope.freq_base",
                                            .base = 10000,
                                            .scaled = true},
-                     &hp->rope, error);
+                     &b->hp->rope, error);
 }
 
 static value_id rms(struct build *b, value_id x, const char *name, uint32_t width) {

@@ -16,8 +16,10 @@ extern const struct tensor decoder_tensors[];
 extern const struct tensor decoder_qk_tensors[];
 extern const struct tensor decoder_qkv_bias_tensors[];
 
-/* Defaults that depend on other keys (head size, attention scale), checks between keys, one rope
- * for all layers, no windows. Families with more call it first. */
+/* Defaults that depend on other keys (head size, attention scale), checks between keys, no windows.
+ * Families with ropes of their own call it first. */
+ob_status decoder_sizes(struct build *b, ob_error *error);
+/* The same, and one rope for all layers. */
 ob_status decoder_derive(struct build *b, ob_error *error);
 /* Sets hp.window from config.json's layer_types; false if it has none. */
 bool decoder_layer_types(struct build *b);

@@ -26,11 +26,9 @@ static float number_or(const struct place *p, const char *gguf, const char *hf, 
     return number(p, gguf, hf, &v) ? v : otherwise;
 }
 
-static ob_status refuse(const struct place *p, const char *what, struct str name, ob_error *error) {
-    ob_status s = error_set(error, OB_ERR_UNSUPPORTED, "%s \"%.*s\"", what, STR_ARG(name));
-    bool gguf = source_kind(p->b->source) == SOURCE_GGUF;
-    error_at(error, source_path(p->b->source), gguf ? "rope.scaling.type" : p->hf, OB_NO_OFFSET);
-    return s;
+static ob_status refuse(const struct place *p, const char *what, struct str type, ob_error *error) {
+    return build_refuse(p->b, OB_ERR_UNSUPPORTED, "{arch}.rope.scaling.type", p->hf, error,
+                        "%s \"%.*s\"", what, STR_ARG(type));
 }
 
 static void plain(float *freq, uint32_t half, float base) {
@@ -122,30 +120,14 @@ static ob_status divide_by_tensor(struct build *b, float *freq, uint32_t half, o
     static const char name[] = "rope_freqs.weight";
     const struct source_tensor *t = source_tensor_find(b->source, str_of(name));
     if (!t) return OB_OK;
-    if (t->quant != quant_list[QUANT_f32] || t->dim[0] != half ||
-        t->bytes != half * sizeof(float)) {
-        ob_status s = error_set(error, OB_ERR_FORMAT, "must be %u F32 numbers", half);
-        error_at(error, source_path(b->source), name, OB_NO_OFFSET);
-        return s;
-    }
+    if (t->quant != quant_list[QUANT_f32] || t->dim[0] != half || t->bytes != half * sizeof(float))
+        return build_refuse(b, OB_ERR_FORMAT, name, name, error, "must be %u F32 numbers", half);
     for (uint32_t i = 0; i < half; i++) {
         float divisor;
         memcpy(&divisor, (const char *)t->data + i * sizeof divisor, sizeof divisor);
         freq[i] /= divisor;
     }
     return OB_OK;
-}
-
-/* Where the number at fault is, as the file spells it. */
-static ob_status at_key(const struct build *b, const char *gguf, const char *hf, ob_error *error) {
-    char key[128];
-    struct str arch = source_architecture(b->source);
-    if (source_kind(b->source) == SOURCE_GGUF)
-        snprintf(key, sizeof key, "%.*s.%s", STR_ARG(arch), gguf);
-    else
-        snprintf(key, sizeof key, "%s", hf);
-    error_at(error, source_path(b->source), key, OB_NO_OFFSET);
-    return OB_ERR_FORMAT;
 }
 
 ob_status rope_read(struct build *b, const struct rope_source *from, struct rope *out,
@@ -155,16 +137,14 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
     *out = (struct rope){.base = from->base, .half = dim / 2, .magnitude = 1};
     snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf, from->base_key_hf);
     build_f32(b, from->base_key_gguf, key, &out->base);
-    if (dim == 0 || dim % 2 || dim > b->hp->k_dim) {
-        error_set(error, OB_ERR_FORMAT, "%u rotary dimensions: not even, or not in a head of %u",
-                  dim, b->hp->k_dim);
-        return at_key(b, "rope.dimension_count", "head_dim", error);
-    }
+    if (dim == 0 || dim % 2 || dim > b->hp->k_dim)
+        return build_refuse(b, OB_ERR_FORMAT, "{arch}.rope.dimension_count", "head_dim", error,
+                            "%u rotary dimensions: not even, or not in a head of %u", dim,
+                            b->hp->k_dim);
     if (!(out->base > 0) || isinf(out->base)) {
         char base[32];
-        error_set(error, OB_ERR_FORMAT, "%s is no base of a rotation",
-                  str_number((double)out->base, base));
-        return at_key(b, "rope.freq_base", from->base_key_hf, error);
+        return build_refuse(b, OB_ERR_FORMAT, from->base_key_gguf, from->base_key_hf, error,
+                            "%s is no base of a rotation", str_number((double)out->base, base));
     }
     float *freq = arena_array(b->arena, out->half, sizeof *freq);
     if (!freq) return error_memory(error, "rope", out->half * sizeof *freq);
