@@ -110,6 +110,8 @@ ob_status ob_engine_check(const ob_engine_options *options, ob_error *error);
 void ob_engine_close(ob_engine **engine);
 /* Strings live as long as the engine. */
 void ob_engine_get_info(const ob_engine *engine, ob_engine_info *info);
+/* Bytes of KV cache that a sequence of so many tokens holds, and its next token reads. */
+uint64_t ob_engine_kv_bytes(const ob_engine *engine, uint32_t tokens);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

@@ -105,6 +105,10 @@ PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
                          .chat_error = e->chat ? NULL : &e->chat_error};
 }
 
+PUBLIC uint64_t ob_engine_kv_bytes(const ob_engine *e, uint32_t tokens) {
+    return model_kv_bytes(engine_model(e->engine), tokens, engine_element(e->engine));
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 PUBLIC void ob_tokens_free(ob_tokens *tokens) {
