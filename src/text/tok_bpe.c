@@ -19,12 +19,29 @@ static uint32_t slot_of(const struct tok *tok, int32_t left, int32_t right) {
 ob_status tok_pairs_init(struct tok *tok, uint64_t n, ob_error *error) {
     uint64_t size = 16;
     if (n > UINT32_MAX / 4) return error_set(error, OB_ERR_LIMIT, "too many merges");
+    tok->ranks = (uint32_t)n;
     while (size < n + n / 2) size *= 2;
     tok->pair = arena_array(&tok->arena, size, sizeof *tok->pair);
     if (!tok->pair) return error_memory(error, "merges", size * sizeof *tok->pair);
     tok->pair_mask = (uint32_t)(size - 1);
     for (uint64_t i = 0; i < size; i++) tok->pair[i].id = -1;
     return OB_OK;
+}
+
+/* The token that left and right make. Trained vocabularies have them in the order of the merges, so
+ * the one after the last is looked at first. */
+static int32_t find_both(struct tok *tok, struct str left, struct str right, struct str both) {
+    const struct vocab *vocab = &tok->vocab;
+    uint32_t id = tok->expected;
+    if (vocab->twins || id >= vocab->n || vocab->kind[id] == TOK_NONE ||
+        vocab->text[id].n != left.n + right.n || memcmp(vocab->text[id].p, left.p, left.n) != 0 ||
+        memcmp(vocab->text[id].p + left.n, right.p, right.n) != 0) {
+        int32_t found = vocab_find(vocab, both);
+        if (found < 0) return -1;
+        id = (uint32_t)found;
+    }
+    tok->expected = id + 1;
+    return (int32_t)id;
 }
 
 ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct str right,
@@ -35,21 +52,22 @@ ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct 
     if (scratch->failed) return error_memory(error, "merges", left.n + right.n);
     struct str both = {scratch->p, scratch->n};
     int32_t l = vocab_find(&tok->vocab, left), r = vocab_find(&tok->vocab, right),
-            id = vocab_find(&tok->vocab, both);
+            id = find_both(tok, left, right, both);
     if (l < 0 || r < 0 || id < 0)
         return error_set(error, OB_ERR_FORMAT, "merge %u: \"%.*s\" is not in the vocabulary", rank,
                          STR_ARG(l < 0   ? left
                                  : r < 0 ? right
                                          : both));
-    if (vocab_find_data(&tok->vocab, both) < 0) return OB_OK;
+    if (!vocab_is_data(&tok->vocab, id)) return OB_OK;
     tok->pair[slot_of(tok, l, r)] = (struct tok_pair){l, r, id, rank};
     return OB_OK;
 }
 
-static bool find(const void *ctx, const struct merge_symbol *left, const struct merge_symbol *right,
+static bool find(const void *ctx, const struct merge *merge, uint32_t left, uint32_t right,
                  struct merge_rule *rule) {
     const struct tok *tok = ctx;
-    const struct tok_pair *pair = &tok->pair[slot_of(tok, left->id, right->id)];
+    const struct merge_cell *cell = merge->cell;
+    const struct tok_pair *pair = &tok->pair[slot_of(tok, cell[left].id, cell[right].id)];
     *rule = (struct merge_rule){pair->rank, pair->id};
     return pair->id >= 0;
 }
@@ -101,7 +119,7 @@ static bool push_char(const struct tok *tok, struct tok_work *work, size_t at, s
         return true;
     }
     if (tok->unk < 0) return true;
-    if (tok->fuse_unk && m->n && m->symbol[m->n - 1].id == tok->unk) return true;
+    if (tok->fuse_unk && m->n && m->cell[m->n - 1].id == tok->unk) return true;
     return merge_push(m, tok->unk, at, c.n);
 }
 
@@ -121,9 +139,9 @@ static bool encode(const struct tok *tok, struct tok_work *work, struct str piec
         }
     }
     if (work->merge.n == 0) return true;
-    if (!merge_run(&work->merge, find, tok)) return false;
-    for (uint32_t i = 0; i != MERGE_END; i = work->merge.symbol[i].next)
-        if (!tok_work_put(work, work->merge.symbol[i].id)) return false;
+    if (!merge_run(&work->merge, tok->ranks, find, tok)) return false;
+    for (size_t i = 0; i < work->merge.n; i += work->merge.cell[i].span)
+        if (!tok_work_put(work, work->merge.cell[i].id)) return false;
     return true;
 }
 

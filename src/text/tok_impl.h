@@ -63,14 +63,16 @@ struct tok {
     size_t template_count;
     const char *describe;
     int32_t byte_id[256]; /* tokens of bytes (byte-level, or byte fallback); -1: none */
+    uint32_t ranks; /* all ranks are below: merges, or tokens */
     /* of bpe */
     struct tok_pair *pair; /* hash table */
     uint32_t pair_mask;
+    uint32_t expected; /* while opening: the token that the next merge should make */
     bool byte_level;  /* tokens spell bytes in the byte-level alphabet */
     bool whole_words; /* a piece that is a token is that token */
     bool fuse_unk;
     /* of spm, and of decoders like it */
-    uint32_t *rank;   /* of each token: lower joins first */
+    uint32_t *rank;   /* of each token: lower joins first; dense */
     bool joins[256];  /* bytes after which some token has a space */
     bool strip_space; /* decoding drops the first space of a text */
     bool added_normalized; /* added tokens that are no control tokens belong to `normalized` */

@@ -34,12 +34,15 @@ struct vocab {
     size_t longest;   /* bytes of the longest text */
     struct vocab_slot *slot; /* hash table, open addressing */
     uint32_t mask;
+    bool twins; /* two ids have one text */
 };
 
 /* Room for n tokens, all TOK_NONE; the caller sets text and kind, then calls vocab_index. */
 ob_status vocab_init(struct vocab *vocab, struct arena *arena, uint32_t n, ob_error *error);
 ob_status vocab_index(struct vocab *vocab, struct arena *arena, ob_error *error);
 int32_t vocab_find(const struct vocab *vocab, struct str text); /* -1: none */
+/* May text become this token by itself? No control token. */
+bool vocab_is_data(const struct vocab *vocab, int32_t id);
 /* As vocab_find, for what text may become by itself: no control token. */
 int32_t vocab_find_data(const struct vocab *vocab, struct str text);
 
