@@ -81,6 +81,10 @@ void os_ignore_broken_pipe(void);
  * returns EINTR. */
 void os_count_interrupts(void);
 unsigned os_interrupts(void);
+/* From now on SIGTERM and SIGHUP count as a Ctrl-C and are remembered: the number of the last, 0 if
+ * there was none. */
+void os_count_ends(void);
+int os_end(void);
 /* Whether the standard input can be read (or is at its end), waiting for at most `seconds`. */
 bool os_input_waits(double seconds);
 

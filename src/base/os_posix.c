@@ -297,6 +297,19 @@ void os_count_interrupts(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
 }
+
+static volatile sig_atomic_t end;
+static void count_end(int signal_number) {
+    end = signal_number;
+    interrupts++;
+}
+void os_count_ends(void) {
+    struct sigaction action = {.sa_handler = count_end};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+int os_end(void) { return end; }
 unsigned os_interrupts(void) { return (unsigned)interrupts; }
 bool os_input_waits(double seconds) {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

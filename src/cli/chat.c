@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * chat.c: the interactive chat: lines by libedit with a history, commands that start with a slash,
- * answers streamed. Ctrl-C stops an answer, at the prompt it drops the line; Ctrl-D ends.
+ * answers streamed. Ctrl-C stops an answer, at the prompt it drops the line; Ctrl-D ends, and so do
+ * SIGTERM and SIGHUP, after the terminal is as it was and the history kept.
  *
  * Input is UTF-8 whatever the locale, and no byte of it is dropped in silence: what is malformed
  * becomes U+FFFD in view of the user. */
@@ -123,6 +124,7 @@ static bool read_line(struct chat_loop *loop) {
         int n = 0;
         loop->interrupts = os_interrupts();
         const char *text = el_gets(loop->edit, &n);
+        if (os_end()) return false;
         if (os_interrupts() != loop->interrupts) {
             puts("^C");
             buf_clear(&loop->line);
@@ -274,13 +276,14 @@ int chat_interactive(ob_engine *engine, const struct options *options) {
     else if (!open_editor(&loop))
         code = cli_fail("cannot use the terminal");
     if (code == EXIT_OK) {
+        os_count_ends();
         ob_engine_get_info(engine, &info);
         fprintf(stderr, "%s on %s, context %u%s; /help lists commands\n", info.name, info.device,
                 info.context,
                 options->raw               ? ", raw: it continues your text"
                 : loop.conversation.plain ? ", no chat template: it continues your text"
                                            : "");
-        while (!loop.quit && read_line(&loop)) {
+        while (!loop.quit && !os_end() && read_line(&loop)) {
             if (loop.line.failed)
                 cli_say("out of memory");
             else if (loop.line.n && loop.line.p[0] == '/')
@@ -289,6 +292,7 @@ int chat_interactive(ob_engine *engine, const struct options *options) {
                 turn(&loop);
         }
     }
+    if (os_end()) code = EXIT_SIGNAL + os_end();
     close_editor(&loop);
     conversation_close(&loop.conversation);
     buf_free(&loop.line);

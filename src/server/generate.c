@@ -85,7 +85,14 @@ static json_t *object_json(const struct generation *g, const char *object, json_
 }
 
 /* Why there is no whole answer. */
-static unsigned failure(const struct generation *g, char *line, size_t size) {
+static unsigned failure(struct generation *g, char *line, size_t size) {
+    os_lock(&g->lock);
+    bool left = g->gone && !g->stopped;
+    os_unlock(&g->lock);
+    if (g->finish == OB_FINISH_CANCEL && left) {
+        snprintf(line, size, "the client closed its side of the connection, which cancels");
+        return REPLY_BAD_REQUEST;
+    }
     if (g->overflow) {
         snprintf(line, size, "out of memory for the answer");
         return REPLY_BROKEN;

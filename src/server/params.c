@@ -212,24 +212,38 @@ static const struct {
     const char *neutral; /* JSON */
 } unsupported[] = {
     {"best_of", "1"},
+    {"continue_final_message", "false"},
+    {"dry_multiplier", "0"},
+    {"dynatemp_range", "0"},
     {"echo", "false"},
     {"functions", "[]"},
     {"grammar", "\"\""},
     {"json_schema", "{}"},
     {"logit_bias", "{}"},
     {"logprobs", "false"},
+    {"min_tokens", "0"},
+    {"mirostat", "0"},
     {"n", "1"},
     {"response_format", "{\"type\":\"text\"}"},
     {"suffix", "\"\""},
     {"top_logprobs", "0"},
+    {"typical_p", "1"},
+    {"xtc_probability", "0"},
 };
+
+/* 1 and 1.0 are equal. */
+static bool equal(const json_t *a, const json_t *b) {
+    if (json_is_number(a) && json_is_number(b))
+        return json_number_value(a) == json_number_value(b);
+    return json_equal(a, b);
+}
 
 static ob_status refuse_unsupported(const json_t *request, ob_error *error) {
     for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
         const json_t *value = get(request, unsupported[i].field);
         if (!value) continue;
         json_t *neutral = json_loads(unsupported[i].neutral, JSON_DECODE_ANY, NULL);
-        bool asks = !json_equal(value, neutral);
+        bool asks = !equal(value, neutral);
         json_decref(neutral);
         if (!asks) continue;
         char what[64];

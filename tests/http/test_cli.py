@@ -389,6 +389,8 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def hang_up(self):
+        if self.fd is None:
+            return
         os.close(self.fd)
         os.waitpid(self.pid, 0)
 
@@ -400,6 +402,7 @@ class Terminal:
             except OSError:
                 break
         os.close(self.fd)
+        self.fd = None
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 

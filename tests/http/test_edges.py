@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import threading
@@ -226,7 +227,7 @@ def chat(tmp_path):
     with contextlib.ExitStack() as stack:
         def start(*words, **env):
             t = Terminal([*map(str, RUN), *words], tmp_path, **env)
-            stack.callback(t.hang_up)
+            stack.callback(t.hang_up)  # unless it has ended
             t.wait_for('/help lists commands')
             t.wait_for('> ')
             return t
@@ -268,6 +269,20 @@ def test_an_interrupt_of_nothing_starts_a_line(chat):
         t.type('\x03')
         # the terminal may have shown one before the editor told it not to
         assert t.wait_for('> ').replace('^C^C', '^C') == '^C\r\n> '
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize('words, wait', [([], '> '), (['-n', '0', '--temp', '1'], 'tell')])
+def test_a_signal_ends_the_chat_in_order(chat, tmp_path, number, words, wait):
+    t = chat(*words)
+    t.type('/set top-p 1\r')
+    t.wait_for('> ')
+    if wait == 'tell':
+        t.type('tell\r')
+        t.wait_for('tell\r\n')
+    os.kill(t.pid, number)
+    assert t.end() == 128 + number
+    assert '/set\\040top-p' in (tmp_path / '1bit/history').read_text()
 
 
 def test_a_raw_chat_has_no_system_message(chat):

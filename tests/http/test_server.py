@@ -202,7 +202,10 @@ BAD = {
     'logit_bias': NOT_OBJECT + [{'1': 2}], 'grammar': NOT_STRING + ['root ::= "x"'],
     'json_schema': NOT_OBJECT + [{'type': 'object'}],
     'response_format': NOT_OBJECT + [{}, {'type': 'json_object'}],
-    'functions': [1, 'x', True, {}, [{}]],
+    'functions': [1, 'x', True, {}, [{}]], 'continue_final_message': NOT_FLAG + [True],
+    'dry_multiplier': NOT_NUMBER + [0.8], 'dynatemp_range': NOT_NUMBER + [1],
+    'min_tokens': NOT_INTEGER + [4], 'mirostat': NOT_INTEGER + [2], 'typical_p': NOT_NUMBER + [0.5],
+    'xtc_probability': NOT_NUMBER + [0.1],
 }
 GOOD = {
     'temperature': [0, 1, 0.5], 'top_p': [0, 1], 'top_k': [-1, 0, 40], 'seed': [-1, 0, 2**62, -5],
@@ -211,7 +214,7 @@ GOOD = {
     'logprobs': [False], 'top_logprobs': [0],
     'logit_bias': [{}], 'response_format': [{'type': 'text'}], 'tool_choice': ['auto', 'none'],
     'reasoning_format': ['auto', 'none', 'deepseek'], 'nobody_knows': [{'x': [1]}],
-    'stream_options': [{}, {'include_usage': None}],
+    'stream_options': [{}, {'include_usage': None}], 'typical_p': [1, 1.0], 'mirostat': [0],
 }
 
 
@@ -413,6 +416,14 @@ def test_a_client_that_leaves_is_noticed(start_fake, stream):
         s.close()
     wait_until(lambda: server.threads == calm, 'the end of the generations')
     assert server.complete('hello').status == 200
+
+
+def test_a_client_that_closes_its_side_is_told(fake):
+    with post(fake, {'prompt': 'endless'}) as s:
+        s.shutdown(socket.SHUT_WR)
+        reply = http.client.HTTPResponse(s)
+        reply.begin()
+        assert reply.status == 400 and b'the client closed its side' in reply.read()
 
 
 def test_a_client_that_does_not_read(start_fake):
