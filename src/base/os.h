@@ -48,6 +48,7 @@ uint32_t os_cores(void);          /* cores this process may use */
 uint64_t os_memory_total(void);
 uint64_t os_memory_available(void); /* without swapping, also within a cgroup limit */
 size_t os_page_size(void);
+uint64_t os_files_max(void);      /* files and sockets this process may have open */
 
 /* ---- memory ---- */
 /* Zeroed, page aligned, committed when first touched; NULL on failure. */

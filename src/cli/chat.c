@@ -50,7 +50,7 @@ static char *prompt_text(EditLine *edit) {
  * then. */
 static bool wait_for_input(const struct chat_loop *loop) {
     bool waits = false;
-    while (!waits && os_interrupts() == loop->interrupts) waits = os_input_waits(0.1);
+    while (!waits && !os_end() && os_interrupts() == loop->interrupts) waits = os_input_waits(0.1);
     return waits;
 }
 

@@ -66,7 +66,7 @@ static void follow(struct stream *s, ob_request *request, struct answer *out) {
         if (part.failed) out->text.failed = true;
         buf_add(&out->text, part.p, part.n);
         buf_clear(&part);
-        if (!cancelled && (out->output_error || os_interrupts() != interrupts)) {
+        if (!cancelled && (out->output_error || os_end() || os_interrupts() != interrupts)) {
             ob_cancel(request);
             cancelled = true;
         }

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/inspect.h"
 #include "format/source.h"
+#include "text/chat.h"
 #include "text/tok.h"
 
 static json_t *tokenizer_of(const struct source *source) {
@@ -23,6 +24,13 @@ static json_t *tokenizer_of(const struct source *source) {
                   cli_json_text(str_of(tok_describe(tok))), "tokens", (json_int_t)tok_count(tok),
                   "bos", (json_int_t)tok_bos(tok), "eos", (json_int_t)tok_eos(tok), "adds_bos",
                   tok_adds_bos(tok), "chat_template_bytes", (json_int_t)tok_template(tok, NULL).n);
+    struct chat *chat;
+    ob_status status = chat_open(tok, NULL, NULL, &chat, &error);
+    if (status == OB_OK)
+        chat_close(&chat);
+    else if (status != OB_ERR_NOT_FOUND)
+        json_object_set_new(out, "chat_template_error",
+                            cli_json_text(str_of(ob_error_line(&error, line, sizeof line))));
     tok_close(&tok);
     return out;
 }

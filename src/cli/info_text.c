@@ -32,7 +32,9 @@ static void print_tokenizer(const json_t *tok) {
     printf("  tokenizer     %s, %d tokens\n  chat template ", text(tok, "kind", line),
            (int)number(tok, "tokens"));
     if (number(tok, "chat_template_bytes"))
-        printf("%d bytes\n", (int)number(tok, "chat_template_bytes"));
+        printf("%d bytes%s%s\n", (int)number(tok, "chat_template_bytes"),
+               json_object_get(tok, "chat_template_error") ? ", broken: " : "",
+               text(tok, "chat_template_error", line));
     else
         puts("none");
 }

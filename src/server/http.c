@@ -5,8 +5,8 @@
  * the body, when the body is whole, and again whenever a sleeping connection is woken. An exchange
  * lives as long as the connection or anybody else refers to it.
  *
- * A connection waits until a request of it is whole, and again after the answer. At most
- * WAITING_MAX do: a further one cuts the one that has waited longest, so that clients which send
+ * A connection waits until a request of it is whole, and again after the answer. At most a third of
+ * those that there may be do: a further one cuts the one that has waited longest, so that clients which send
  * half a request or nothing keep nobody out. Those that are being answered are never cut for it.
  *
  * Locks: http->lock guards the lists of exchanges and of waiting connections; an exchange's lock
@@ -15,6 +15,7 @@
 #include "server/http.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,8 +30,8 @@
 
 enum {
     IO_THREADS = 2,
-    CONNECTIONS_MAX = 768, /* below the 1,024 files that a process has by default */
-    WAITING_MAX = 256,
+    CONNECTIONS_MAX = 768,
+    OTHER_FILES = 64,      /* that the process has open */
     HEAD_SECONDS = 15,     /* without a byte of a new connection's first request */
     IDLE_SECONDS = 60,     /* of a connection on which no byte moves, unless it sleeps */
     RECEIVE_SECONDS = 120, /* of a whole request */
@@ -56,7 +57,7 @@ struct http {
     struct http_exchange *first; /* those that are not over */
     uint64_t ids;
     struct peer *longest, *shortest; /* the two ends of the list of those that wait */
-    unsigned waiting;
+    unsigned waiting, waiting_max;
 };
 
 struct header {
@@ -111,7 +112,7 @@ static void peer_waits(struct http *http, struct peer *peer) {
     peer->before = http->shortest;
     *(peer->before ? &peer->before->next : &http->longest) = peer;
     http->shortest = peer;
-    if (++http->waiting > WAITING_MAX) {
+    if (++http->waiting > http->waiting_max) {
         struct peer *longest = http->longest;
         net_cut(longest->fd); /* still open: it leaves the list before MHD closes it */
         unlist(http, longest);
@@ -457,6 +458,13 @@ static void on_log(void *user, const char *format, va_list args) {
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* How many connections the files that a process may open leave room for. */
+static unsigned connections_max(void) {
+    uint64_t files = os_files_max();
+    uint64_t room = files > OTHER_FILES + 6 ? files - OTHER_FILES : 6;
+    return room < CONNECTIONS_MAX ? (unsigned)room : CONNECTIONS_MAX;
+}
+
 ob_status http_open(const struct http_options *options, struct http **out, ob_error *error) {
     *out = NULL;
     struct http *http = calloc(1, sizeof *http);
@@ -469,15 +477,20 @@ ob_status http_open(const struct http_options *options, struct http **out, ob_er
     if (s == OB_OK) s = net_watch_open(on_hangup, http, &http->watch, error);
     *out = http; /* the handler may want it before this returns */
     if (s == OB_OK) {
+        unsigned connections = connections_max();
+        http->waiting_max = connections / 3;
+        errno = 0;
         http->daemon = MHD_start_daemon(
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
             NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
             MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
             http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK,
             on_unescape, NULL, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
-            MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+            MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT,
             (unsigned)IDLE_SECONDS, MHD_OPTION_END);
-        if (!http->daemon) s = error_set(error, OB_ERR_IO, "cannot start the HTTP server");
+        if (!http->daemon)
+            s = error_set(error, OB_ERR_IO, "cannot start the HTTP server: %s",
+                          errno ? strerror(errno) : "no reason is known");
     }
     if (s != OB_OK) http_close(out, 0);
     return s;

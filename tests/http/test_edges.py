@@ -164,12 +164,27 @@ def test_a_file_that_shrinks(tmp_path):
         assert server.lines[2:] == [f'1bit serve: {path}: the file was truncated while in use']
 
 
+def test_few_files():
+    """Connections that never ask cannot take every file that the server may open."""
+    start = 'ulimit -n 100; exec "$@"'
+    server = Server('bash', '-c', start, '-', PROGRAM, 'serve', '-p', '0', '-m', TINY)
+    with contextlib.ExitStack() as stack:
+        server.wait_ready()
+        for i in range(200):
+            stack.enter_context(server.connect()).sendall(b'GET /he')
+        assert server.ask('GET', '/health').status == 200
+        assert server.complete('hello', max_tokens=1).status == 200
+    assert server.stop() == 0
+    assert len(server.lines) == 3
+
+
 # ---- templates -----------------------------------------------------------------------------------
 
 def test_a_broken_template(tmp_path):
     path = with_template(tmp_path / 'm.gguf', '\n{% for m in %}')
     where = f'{path}: chat template line 2: expected an expression'
     (tmp_path / 'm.json').write_text('[{"role": "user", "content": "x"}]')
+    assert ', broken: chat template line 2: expected an' in call('info', path).stdout
     fails(call('run', '-m', path, '-p', 'x'), 1, 'run', where)
     fails(call('template', '-m', path, tmp_path / 'm.json'), 1, 'template', where)
     with serve(path) as server:
