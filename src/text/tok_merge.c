@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tok_merge.c: see tok_merge.h. A candidate is a cell and a rank. It is not removed when its symbols
- * change: it is stale when its cell no longer has that rank, and is dropped when it comes up. Each
- * join makes at most two, so there are at most 3n.
+ * tok_merge.c: see tok_merge.h. A candidate is a cell and a rank. It is not removed when its
+ * symbols change: it is stale when its cell no longer has that rank, and is dropped when it comes
+ * up. Each join makes at most two, so there are at most 3n.
  *
  * A short word keeps its candidates in a heap. In a long one that would be a dozen cache misses a
  * candidate, so there each rank has a bucket, opened in order of rank: its cells are sorted (they

@@ -59,6 +59,8 @@ BREAKAGES = [
     # Text
     Breakage('BPE heap looks at one child only', 'src/text/tok_merge.c',
              'k < child + 4 && k < m->heap_n', 'k < child + 1 && k < m->heap_n'),
+    Breakage('BPE bucket of one rank left unsorted', 'src/text/tok_merge.c',
+             'if (run_end(m->open, 0, n) == n) return true;', 'if (n > 0) return true;'),
     Breakage('stop string forgets a shorter beginning', 'src/decode/stop.c',
              'p->matched = p->fail[p->matched - 1];', 'p->matched = 0;'),
     Breakage('top-p drops the candidate that reaches p', 'src/sample/top_p.c',
