@@ -8,9 +8,13 @@
 #include "base/utf8.h"
 #include "text/tok_impl.h"
 
-static uint32_t slot_of(const struct tok *tok, int32_t left, int32_t right) {
+static uint32_t first_slot(const struct tok *tok, int32_t left, int32_t right) {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    uint32_t i = (uint32_t)rng_mix(key) & tok->pair_mask;
+    return (uint32_t)rng_mix(key) & tok->pair_mask;
+}
+
+static uint32_t slot_of(const struct tok *tok, int32_t left, int32_t right) {
+    uint32_t i = first_slot(tok, left, right);
     while (tok->pair[i].id >= 0 && (tok->pair[i].left != left || tok->pair[i].right != right))
         i = (i + 1) & tok->pair_mask;
     return i;
@@ -44,6 +48,24 @@ static int32_t find_both(struct tok *tok, struct str left, struct str right, str
     return (int32_t)id;
 }
 
+/* The table is larger than the cache and is filled in no order: a pair waits until its slot is
+ * there. */
+static void put_later(struct tok *tok, struct tok_pair pair) {
+    struct tok_pair *wait = &tok->waiting[tok->waiting_n++ % TOK_WAITING];
+    if (tok->waiting_n > TOK_WAITING) tok->pair[slot_of(tok, wait->left, wait->right)] = *wait;
+    *wait = pair;
+    __builtin_prefetch(&tok->pair[first_slot(tok, pair.left, pair.right)], 1);
+}
+
+void tok_pairs_end(struct tok *tok) {
+    uint32_t n = tok->waiting_n;
+    for (uint32_t i = n > TOK_WAITING ? n - TOK_WAITING : 0; i < n; i++) {
+        const struct tok_pair *wait = &tok->waiting[i % TOK_WAITING];
+        tok->pair[slot_of(tok, wait->left, wait->right)] = *wait;
+    }
+    tok->waiting_n = 0;
+}
+
 ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct str right,
                         struct buf *scratch, ob_error *error) {
     buf_clear(scratch);
@@ -59,7 +81,7 @@ ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct 
                                  : r < 0 ? right
                                          : both));
     if (!vocab_is_data(&tok->vocab, id)) return OB_OK;
-    tok->pair[slot_of(tok, l, r)] = (struct tok_pair){l, r, id, rank};
+    put_later(tok, (struct tok_pair){l, r, id, rank});
     return OB_OK;
 }
 
@@ -201,6 +223,7 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
         status = tok_pairs_put(tok, (uint32_t)i, (struct str){text.p, n},
                                (struct str){space + 1, text.n - n - 1}, &scratch, error);
     }
+    tok_pairs_end(tok);
     buf_free(&scratch);
     error_at(error, NULL, status == OB_OK ? NULL : merges_key, OB_NO_OFFSET);
     if (status == OB_OK) tok->describe = arena_printf(&tok->arena, "bpe (%s)", tok->pretok->name);

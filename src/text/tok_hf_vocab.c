@@ -261,6 +261,7 @@ static ob_status read_merges(struct tok *tok, struct str merges, struct str base
         for (uint32_t rank = 0; status == OB_OK && pull_next(&j) != PULL_ARRAY_END; rank++)
             status = read_merge(tok, &j, base, rank, scratch, error);
         pull_close(&j);
+        tok_pairs_end(tok);
     }
     buf_free(&scratch[0]);
     buf_free(&scratch[1]);

@@ -42,7 +42,7 @@ struct tok_named { /* a chat template */
     struct str text;
 };
 
-enum { TOK_STEPS = 8, TOK_TEMPLATES = 16 };
+enum { TOK_STEPS = 8, TOK_TEMPLATES = 16, TOK_WAITING = 16 };
 
 struct tok_steps {
     struct normal_step step[TOK_STEPS];
@@ -68,6 +68,8 @@ struct tok {
     struct tok_pair *pair; /* hash table */
     uint32_t pair_mask;
     uint32_t expected; /* while opening: the token that the next merge should make */
+    struct tok_pair waiting[TOK_WAITING]; /* and merges whose slots are on their way */
+    uint32_t waiting_n;
     bool byte_level;  /* tokens spell bytes in the byte-level alphabet */
     bool whole_words; /* a piece that is a token is that token */
     bool fuse_unk;
@@ -102,6 +104,7 @@ void tok_find_bytes(struct tok *tok);
 ob_status tok_pairs_init(struct tok *tok, uint64_t n, ob_error *error);
 ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct str right,
                         struct buf *scratch, ob_error *error);
+void tok_pairs_end(struct tok *tok); /* after the last one */
 
 /* Marks an end of generation (id -1: none). An added token that is one becomes a control token, as
  * in llama.cpp: data must not be able to end a turn. */
