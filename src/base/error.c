@@ -48,7 +48,7 @@ void error_at(ob_error *error, const char *file, const char *where, uint64_t off
     if (!error) return;
     copy(error->file, sizeof error->file, file);
     copy(error->where, sizeof error->where, where);
-    if (error->offset == OB_NO_OFFSET) error->offset = offset;
+    if (offset != OB_NO_OFFSET && error->offset == OB_NO_OFFSET) error->offset = offset;
 }
 
 ob_status error_memory(ob_error *error, const char *what, size_t bytes) {

@@ -6,8 +6,9 @@
  * lives as long as the connection or anybody else refers to it.
  *
  * A connection waits until a request of it is whole, and again after the answer. At most a third of
- * those that there may be do: a further one cuts the one that has waited longest, so that clients which send
- * half a request or nothing keep nobody out. Those that are being answered are never cut for it.
+ * those that there may be do: a further one cuts the one that has waited longest, so that clients
+ * which send half a request or nothing keep nobody out. Those that are being answered are never cut
+ * for it.
  *
  * Locks: http->lock guards the lists of exchanges and of waiting connections; an exchange's lock
  * guards what its sleep is about. None is held while calling the user; none is taken while holding
