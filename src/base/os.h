@@ -76,6 +76,9 @@ char *os_state_dir(void);
 /* ---- terminal and signals: for the program, never for a library user ---- */
 bool os_is_terminal(int fd);
 bool os_terminal_colors(int fd); /* a terminal, and not a dumb one */
+/* Where the standard input, output or error is closed, no file or socket may take its number: then
+ * messages would go there. Using them fails with EBADF as before. */
+void os_hold_standard_files(void);
 /* Writes to a closed pipe fail with EPIPE instead of ending the program. */
 void os_ignore_broken_pipe(void);
 /* From now on Ctrl-C only counts: os_interrupts() is how often it was pressed. A blocked read

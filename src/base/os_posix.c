@@ -291,6 +291,12 @@ bool os_terminal_colors(int fd) {
     return os_is_terminal(fd) && term && term[0] && strcmp(term, "dumb") != 0;
 }
 
+void os_hold_standard_files(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            return;
+}
+
 void os_ignore_broken_pipe(void) { signal(SIGPIPE, SIG_IGN); }
 
 static volatile sig_atomic_t interrupts;

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 int main(int argc, char **argv) {
+    os_hold_standard_files();
     os_ignore_broken_pipe();
     return cli_main(argc, argv);
 }

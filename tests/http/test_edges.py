@@ -4,6 +4,7 @@ that says what is wrong and where, or an error of the API; never silence."""
 import contextlib
 import json
 import os
+import pathlib
 import shutil
 import signal
 import struct
@@ -162,6 +163,24 @@ def test_a_file_that_shrinks(tmp_path):
         assert server.process.wait(PATIENCE) == 1
         server.listener.join(PATIENCE)
         assert server.lines[2:] == [f'1bit serve: {path}: the file was truncated while in use']
+
+
+def test_closed_standard_files_stay_closed():
+    """No socket takes the number of one: messages would go to a client."""
+    process = subprocess.Popen(['bash', '-c', 'exec "$@" <&- >&- 2>&-', '-', PROGRAM, 'serve', '-p',
+                                '0', '-m', TINY])
+    files = pathlib.Path(f'/proc/{process.pid}/fd')
+
+    def open_files():
+        names = []
+        for file in files.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                names.append((int(file.name), os.readlink(file)))
+        return sorted(names)
+    wait_until(lambda: 'socket:' in str(open_files()), 'a listener')
+    assert open_files()[:3] == [(fd, '/dev/null') for fd in range(3)]
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
 
 
 def test_few_files():
