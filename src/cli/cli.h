@@ -13,7 +13,13 @@
 #include "cli/options.h"
 #include "onebit.h"
 
-enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SIGNAL = 128, EXIT_INTERRUPTED = 130 };
+enum exit_code {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_SIGNAL = 128, /* + its number */
+    EXIT_INTERRUPTED = 130
+};
 
 struct source;
 struct tok;

@@ -463,7 +463,8 @@ def test_control_d_ends_the_chat(model, tmp_path):
 
 def test_memory_is_the_file_and_the_cache(model):
     """Weights are used where they are mapped: no second copy of them, in whatever form."""
-    words = [PROGRAM, 'run', '-m', str(model), '--raw', '-c', '4096', '-p', 'word ' * 1500, '-n', '1']
+    words = [PROGRAM, 'run', '-m', str(model), '--raw', '-c', '4096', '-p', 'word ' * 1500,
+             '-n', '1']
     with open(os.devnull, 'wb') as null:
         process = subprocess.Popen(words, stdout=null, stderr=null)
         _, status, usage = os.wait4(process.pid, 0)
