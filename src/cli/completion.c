@@ -58,6 +58,12 @@ static void bash_values(struct buf *out, const struct option *option) {
     buf_puts(out, "); return ;;\n");
 }
 
+/* Operands that are one of some words ("a|b"): the words with spaces between; nothing for others. */
+static void operand_words(struct buf *out, const struct command *command) {
+    if (!strchr(command->operands, '|')) return;
+    for (const char *p = command->operands; *p; p++) buf_putc(out, *p == '|' ? ' ' : *p);
+}
+
 static void bash(struct buf *out) {
     buf_puts(out,
              "# bash completion for 1bit, generated from its option list\n_1bit() {\n"
@@ -78,6 +84,11 @@ static void bash(struct buf *out) {
         buf_printf(out, "' -- \"$word\"))\n");
         if (names_file(command_list[i]))
             buf_puts(out, "        [[ $word == -* ]] || COMPREPLY=($(compgen -f -- \"$word\"))\n");
+        if (strchr(command_list[i]->operands, '|')) {
+            buf_puts(out, "        [[ $word == -* ]] || COMPREPLY=($(compgen -W '");
+            operand_words(out, command_list[i]);
+            buf_puts(out, "' -- \"$word\"))\n");
+        }
         if (i == COMMAND_help) {
             buf_puts(out, "        [[ $word == -* ]] || COMPREPLY=($(compgen -W '");
             for (size_t j = 0; j < COMMAND_COUNT; j++)
@@ -137,8 +148,11 @@ static void zsh(struct buf *out) {
         for (size_t j = 0; j < OPTION_COUNT; j++)
             if (option_is_for(&option_list[j], (enum command_index)i))
                 zsh_option(out, &option_list[j]);
-        buf_printf(out, "            '*:argument:%s'\n        ;;\n",
-                   names_file(command_list[i]) ? "_files" : "");
+        bool words = strchr(command_list[i]->operands, '|');
+        buf_printf(out, "            '*:argument:%s%s",
+                   names_file(command_list[i]) ? "_files" : "", words ? "(" : "");
+        operand_words(out, command_list[i]);
+        buf_printf(out, "%s'\n        ;;\n", words ? ")" : "");
     }
     buf_puts(out, "    esac\n}\n_1bit \"$@\"\n");
 }
@@ -178,6 +192,12 @@ static void fish(struct buf *out) {
         if (!names_file(command))
             buf_printf(out, "complete -c 1bit -n '__fish_seen_subcommand_from %s' -f\n",
                        command->name);
+        if (strchr(command->operands, '|')) {
+            buf_printf(out, "complete -c 1bit -n '__fish_seen_subcommand_from %s' -a '",
+                       command->name);
+            operand_words(out, command);
+            buf_puts(out, "'\n");
+        }
         for (size_t j = 0; j < OPTION_COUNT; j++)
             if (option_is_for(&option_list[j], (enum command_index)i))
                 fish_option(out, command->name, &option_list[j]);

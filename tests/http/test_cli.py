@@ -189,6 +189,8 @@ def test_bash_completes():
     assert complete('1bit', 'run', '--kv-type', '') == ['f16', 'f32']
     assert complete('1bit', 'run', '-f', 'READ') == [p.name for p in ROOT.glob('READ*')]
     assert complete('1bit', 'help', 'ver') == ['version']
+    assert complete('1bit', 'eval', '') == ['perplexity', 'kld', 'choice']
+    assert complete('1bit', 'bench', '--kv-') == ['--kv-memory', '--kv-type']
 
 
 def test_man_page():
