@@ -26,6 +26,17 @@ double bench_share(const struct bench_result *r) {
     return limit > 0 ? r->median * (prompt ? r->ops_token : r->bytes_token) / limit : -1;
 }
 
+/* "81% of 45.2 GB/s", "72% of 2.06 TOPS", or "-". */
+static void share_text(const struct bench_result *r, char out[32]) {
+    double part = 100 * bench_share(r);
+    if (part < 0)
+        snprintf(out, 32, "-");
+    else if (r->kind[0] == 'p')
+        snprintf(out, 32, "%.0f%% of %.2f TOPS", part, r->int8_limit * 1e-12);
+    else
+        snprintf(out, 32, "%.0f%% of %.1f GB/s", part, r->read_limit * 1e-9);
+}
+
 /* "pp512" */
 static void name_of(const struct bench_result *r, char out[24]) {
     snprintf(out, 24, "%s%u", r->kind, r->n);
@@ -34,12 +45,10 @@ static void name_of(const struct bench_result *r, char out[24]) {
 /* ---- table ----------------------------------------------------------------------------------- */
 
 static void table_row(const struct bench_result *r, struct buf *out) {
-    char name[24], share[16] = "-";
-    double part = bench_share(r);
+    char name[24], share[32];
     name_of(r, name);
-    if (part >= 0)
-        snprintf(share, sizeof share, "%.0f%% %s", 100 * part, r->kind[0] == 'p' ? "int8" : "read");
-    buf_printf(out, "%8s %6u %5u %7u %6s %10.2f %10.2f %10.2f  %10s\n", name, r->depth, r->batch,
+    share_text(r, share);
+    buf_printf(out, "%8s %6u %5u %7u %6s %10.2f %10.2f %10.2f  %s\n", name, r->depth, r->batch,
                r->threads, r->kv_type, r->median, r->min, r->max, share);
 }
 
@@ -49,20 +58,18 @@ static void table_head(const struct bench *b, struct buf *out) {
     cli_bytes(b->weight_bytes, bytes);
     buf_printf(out, "%s (%s, %s weights, %s) on %s; tokens a second\n\n", b->name, b->family,
                weights, bytes, b->device);
-    buf_printf(out, "%8s %6s %5s %7s %6s %10s %10s %10s  %10s\n", "test", "depth", "batch",
-               "threads", "kv", "median", "min", "max", "of limit");
+    buf_printf(out, "%8s %6s %5s %7s %6s %10s %10s %10s  %s\n", "test", "depth", "batch", "threads",
+               "kv", "median", "min", "max", "of limit");
 }
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
 static void markdown_row(const struct bench_result *r, struct buf *out) {
-    double part = bench_share(r);
-    buf_printf(out, "| %s%u | %u | %u | %u | %s | %.2f | %.2f | %.2f | ", r->kind, r->n, r->depth,
-               r->batch, r->threads, r->kv_type, r->median, r->min, r->max);
-    if (part < 0)
-        buf_puts(out, "- |\n");
-    else
-        buf_printf(out, "%.0f%% %s |\n", 100 * part, r->kind[0] == 'p' ? "int8" : "read");
+    char name[24], share[32];
+    name_of(r, name);
+    share_text(r, share);
+    buf_printf(out, "| %s | %u | %u | %u | %s | %.2f | %.2f | %.2f | %s |\n", name, r->depth,
+               r->batch, r->threads, r->kv_type, r->median, r->min, r->max, share);
 }
 
 static void markdown_head(const struct bench *b, struct buf *out) {
