@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "decode/decode.h"
 #include "eval/table.h"
+#include "format/source.h"
 #include "tempdir.h"
 
 #define MODEL "tests/golden/tiny.gguf"
@@ -339,7 +341,7 @@ static ob_engine *open_engine(uint32_t parallel, uint32_t step_logits) {
     return engine;
 }
 
-struct rows {
+struct kept {
     uint32_t vocab;
     float *of[3]; /* by part */
     size_t seen[3];
@@ -347,7 +349,7 @@ struct rows {
 
 static ob_status keep_rows(void *user, uint32_t part, size_t first, size_t n, const float *logits,
                            ob_error *error) {
-    struct rows *r = user;
+    struct kept *r = user;
     (void)error;
     assert_int_equal(first, r->seen[part]);
     memcpy(r->of[part] + first * r->vocab, logits, n * r->vocab * sizeof *logits);
@@ -365,7 +367,7 @@ static void test_batch(void **state) {
     assert_true(info.token_bytes < info.weight_bytes && info.token_bytes > info.weight_bytes / 4);
     assert_true(info.token_products > 0 && info.logits_products > 0);
     float *want = malloc(N * info.vocab * sizeof *want);
-    struct rows rows = {.vocab = info.vocab};
+    struct kept rows = {.vocab = info.vocab};
     ob_batch_part part[3];
     for (uint32_t i = 0; i < 3; i++) {
         size_t n = N - 20 * i;
@@ -407,6 +409,47 @@ static void test_batch(void **state) {
     for (uint32_t i = 0; i < 3; i++) free(rows.of[i]);
     free(want);
     ob_engine_close(&engine);
+}
+
+/* A window model cannot go back to what its window has left. */
+static void test_window(void **state) {
+    (void)state;
+    enum { N = 200 };
+    int32_t id[N];
+    struct source *source;
+    struct engine *engine;
+    struct loop *loop;
+    ob_batch *batch;
+    ob_error error;
+    const ob_engine_options options = {.threads = 1, .context = 256, .parallel = 1};
+    assert_int_equal(source_open("tests/golden/models/gemma3_text", &source, &error), OB_OK);
+    assert_int_equal(engine_open(source, &options, &engine, &error), OB_OK);
+    assert_int_equal(loop_open(engine, NULL, &loop, &error), OB_OK);
+    assert_int_equal(batch_open(loop, engine, 1, &batch, &error), OB_OK);
+    uint32_t vocab = engine_model(engine)->hp.vocab;
+    for (uint32_t i = 0; i < N; i++) id[i] = (int32_t)(rng_u64(9, i) % vocab);
+    struct kept rows = {.vocab = vocab};
+    for (int i = 0; i < 3; i++) rows.of[i] = malloc(N * vocab * sizeof(float));
+    ob_batch_part all = {.id = id, .n = N, .logits = N};
+    assert_int_equal(batch_run(batch, &all, 1, 0, keep_rows, &rows, NULL, &error), OB_OK);
+    float *want = rows.of[0];
+    assert_int_equal(batch_keep(batch, 0, N + 1), N);
+    assert_int_equal(batch_keep(batch, 0, N - 5), N - 5); /* the window is still there */
+    ob_batch_part last = {.id = id + N - 5, .n = 5, .logits = 5};
+    rows.of[0] = rows.of[1];
+    rows.seen[0] = 0;
+    assert_int_equal(batch_run(batch, &last, 1, 1, keep_rows, &rows, NULL, &error), OB_OK);
+    assert_memory_equal(rows.of[0], want + (N - 5) * vocab, 5 * vocab * sizeof *want);
+    assert_int_equal(batch_keep(batch, 0, 70), 0);
+    rows.seen[0] = 0;
+    assert_int_equal(batch_run(batch, &all, 1, 0, keep_rows, &rows, NULL, &error), OB_OK);
+    assert_memory_equal(rows.of[0], want, N * vocab * sizeof *want);
+    rows.of[0] = want;
+    for (int i = 0; i < 3; i++) free(rows.of[i]);
+    batch_close(&batch);
+    loop_close(&loop);
+    engine_close(&engine);
+    source_close(&source);
 }
 
 struct scored {
@@ -489,7 +532,7 @@ int main(void) {
         cmocka_unit_test(test_divergence), cmocka_unit_test(test_damage),
         cmocka_unit_test(test_resume),     cmocka_unit_test(test_journal),
         cmocka_unit_test(test_questions),  cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_window),     cmocka_unit_test(test_chunks),
     };
     return cmocka_run_group_tests(tests, setup, tempdir_remove);
 }
