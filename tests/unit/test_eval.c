@@ -227,6 +227,39 @@ static void test_damage(void **state) {
     unlink(path);
 }
 
+/* What only a forger does: the checksum is right, the rows are not. */
+static void test_forged(void **state) {
+    const char *dir = *state;
+    enum { FIRST = TABLE_FIXED + sizeof ids + 8 + TABLE_CHUNK, LISTED = FIRST + TABLE_ROW };
+    static const struct {
+        size_t at;
+        uint8_t value;
+        const char *message;
+    } forged[] = {
+        {FIRST, 18, "count"}, /* 19 bits are set */
+        {FIRST + 4, VOCAB, "most likely"},
+        {FIRST + 11, 0x7f, "log probability"}, /* the sign and exponent of the target */
+        {LISTED + 2, 0x0b, "count"},           /* token 19 of 0..18, in the place of 18 */
+    };
+    size_t n;
+    char *path = write_table(dir, 4), *bytes = read_all(path, &n);
+    for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
+        uint8_t *p = (uint8_t *)bytes + forged[i].at, was = *p;
+        struct eval_table *t;
+        ob_error error;
+        *p = forged[i].value;
+        uint8_t *rows = (uint8_t *)bytes + FIRST;
+        table_set(rows - 8, 8, eval_hash(rows, table_get(rows - TABLE_CHUNK, 8)));
+        assert_int_equal(eval_table_open_memory(bytes, n, "forged", &t, &error), OB_OK);
+        assert_int_equal(eval_table_check(t, 0, &error), OB_ERR_FORMAT);
+        if (!strstr(error.message, forged[i].message)) fail_msg("%zu: %s", i, error.message);
+        eval_table_close(&t);
+        *p = was;
+    }
+    free(bytes);
+    unlink(path);
+}
+
 static void test_resume(void **state) {
     const char *dir = *state;
     size_t n, again;
@@ -489,6 +522,7 @@ static void test_chunks(void **state) {
                          OB_OK);
         assert_int_equal(c.chunks, 9);
         assert_int_equal(c.rows, stride ? 5 : 7);
+        if (stride) c.bos = 7; /* as a tokenizer that adds one would have it */
         struct scored s = {.chunks = &c, .vocab = info.vocab};
         const struct eval_run run = {.user = &s, .row = score_row, .end = score_end};
         assert_int_equal(eval_chunks_run(engine, &c, 0, &run, &error), OB_OK);
@@ -530,9 +564,10 @@ int main(void) {
         cmocka_unit_test(test_stats),      cmocka_unit_test(test_quantiles),
         cmocka_unit_test(test_log_sum),    cmocka_unit_test(test_compare),
         cmocka_unit_test(test_divergence), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_resume),     cmocka_unit_test(test_journal),
-        cmocka_unit_test(test_questions),  cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_window),     cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_forged),     cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_journal),    cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_batch),      cmocka_unit_test(test_window),
+        cmocka_unit_test(test_chunks),
     };
     return cmocka_run_group_tests(tests, setup, tempdir_remove);
 }
