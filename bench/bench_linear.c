@@ -210,7 +210,7 @@ static void measure(struct bench *b, const struct quant *quant, uint32_t rows, u
     printf("%-6s %5u x %-5u %4u tokens %7.1f %s %3.0f%%\n", quant->name, rows, cols, tokens,
            median(rate, b->rounds) * 1e-9, one ? "GB/s " : "GOP/s", median(share, b->rounds) * 100);
     fflush(stdout);
-    free(x), free(rows8), free(y), free(p.scratch);
+    free(x), free(row8), free(packed), free(y), free(p.scratch);
 }
 
 int main(int argc, char **argv) {

@@ -56,6 +56,11 @@ INLINE lanes_u lanes_lookup(lanes_u v, const uint8_t table[16]) {
     return (lanes_u)_mm256_shuffle_epi8(t, (__m256i)v);
 }
 
+/* The dword `index` of a table, in each lane. */
+INLINE lanes_u lanes_gather(const uint8_t *table, lanes_u index) {
+    return (lanes_u)_mm256_i32gather_epi32((const int *)(const void *)table, (__m256i)index, 4);
+}
+
 /* ---- 16 floats ---- */
 struct f16x {
     __m256 v[2];

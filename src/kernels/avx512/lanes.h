@@ -64,6 +64,11 @@ INLINE lanes_u lanes_lookup(lanes_u v, const uint8_t table[16]) {
     return (lanes_u)_mm512_shuffle_epi8(t, (__m512i)v);
 }
 
+/* The dword `index` of a table, in each lane. */
+INLINE lanes_u lanes_gather(const uint8_t *table, lanes_u index) {
+    return (lanes_u)_mm512_i32gather_epi32((__m512i)index, table, 4);
+}
+
 /* ---- 16 floats ---- */
 struct f16x { __m512 v; };
 

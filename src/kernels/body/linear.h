@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * linear.h: the functions behind the slots act_quantize, act_pack and linear of all tables. One linear
- * function serves every format: job->quant says which. */
+ * linear.h: the functions behind the slots act_quantize, act_pack and linear of all tables. One
+ * linear function serves every format: job->quant says which. */
 #ifndef KERNELS_BODY_LINEAR_H
 #define KERNELS_BODY_LINEAR_H
 

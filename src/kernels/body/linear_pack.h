@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * linear_pack.h: act rows as tiles, with what tile_mul needs of a token beside a tile, as plain loops that the compiler
- * turns into vectors of the includer's ISA; a full tile has constant trip counts. */
+ * linear_pack.h: act rows as tiles, with what tile_mul needs of a token beside a tile, as plain
+ * loops that the compiler turns into vectors of the includer's ISA; a full tile has constant trip
+ * counts. */
 #ifndef KERNELS_BODY_LINEAR_PACK_H
 #define KERNELS_BODY_LINEAR_PACK_H
 

@@ -3,8 +3,8 @@
  * linear_tile.c: the loops around an ISA's unpack and mul; see linear_tile.h. y is the accumulator
  * between tiles of columns.
  *
- * If all columns of the tokens fit the caches, weights are read in the order of memory; else columns
- * are the outer loop and a block of tokens stays in the second-level cache. */
+ * If all columns of the tokens fit the caches, weights are read in the order of memory; else
+ * columns are the outer loop and a block of tokens stays in the second-level cache. */
 #include "kernels/body/linear_tile.h"
 
 #include <assert.h>

@@ -9,12 +9,15 @@
 #include "kernels/body/linear_tile.h"
 #include "quant/iq4_xs.h"
 #include "quant/mxfp4.h"
+#include "quant/nvfp4.h"
 #include "quant/q3_k.h"
 #include "quant/q4_1.h"
 #include "quant/q5_1.h"
 #include "quant/q5_k.h"
 #include "quant/q6_k.h"
 #include "quant/q8_0.h"
+#include "quant/q8_k.h"
+#include "quant/tq1_0.h"
 #include "quant/tq2_0.h"
 
 /* Where a block goes: the first of its codes, scales and mins for the first of the rows. */
@@ -66,10 +69,6 @@ INLINE void block_q4_0(const uint8_t *p, size_t stride, struct place to) {
         put_code(to, j + 4, high_nibbles(v[j]));
     }
 }
-static void tile_q4_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q4_0, sizeof(struct q4_0_block), Q4_0_BLOCK,
-                Q4_0_SUB);
-}
 
 INLINE void block_q4_1(const uint8_t *p, size_t stride, struct place to) {
     lanes_u head[4], v[4];
@@ -81,10 +80,6 @@ INLINE void block_q4_1(const uint8_t *p, size_t stride, struct place to) {
         put_code(to, j, low_nibbles(v[j]));
         put_code(to, j + 4, high_nibbles(v[j]));
     }
-}
-static void tile_q4_1(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q4_1, sizeof(struct q4_1_block), Q4_1_BLOCK,
-                Q4_1_SUB);
 }
 
 INLINE void lookup_nibbles(lanes_u v, const uint8_t table[16], struct place to, int dword) {
@@ -98,11 +93,6 @@ INLINE void block_iq4_nl(const uint8_t *p, size_t stride, struct place to) {
     lanes_load(p + offsetof(struct iq4_nl_block, qs), stride, v);
     for (int j = 0; j < 4; j++) lookup_nibbles(v[j], iq4_nl_value, to, j);
 }
-static void tile_iq4_nl(const uint8_t *w, size_t stride, uint32_t blocks,
-                        struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_iq4_nl, sizeof(struct iq4_nl_block), IQ4_NL_BLOCK,
-                IQ4_NL_SUB);
-}
 
 INLINE void block_mxfp4(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4];
@@ -111,10 +101,6 @@ INLINE void block_mxfp4(const uint8_t *p, size_t stride, struct place to) {
     put_scale(to, 0, (lanes_f)((small & 0x00200000u << (e & 1)) | (~small & (e - 1) << 23)));
     lanes_load(p + offsetof(struct mxfp4_block, qs), stride, v);
     for (int j = 0; j < 4; j++) lookup_nibbles(v[j], mxfp4_value, to, j);
-}
-static void tile_mxfp4(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_mxfp4, sizeof(struct mxfp4_block), MXFP4_BLOCK,
-                MXFP4_SUB);
 }
 
 /* ---- blocks of 32: 5-bit codes ---- */
@@ -133,10 +119,6 @@ INLINE void block_q5_0(const uint8_t *p, size_t stride, struct place to) {
     put_scale(to, 0, lanes_half(head[0] & 0xffff));
     q5_codes(p + offsetof(struct q5_0_block, qs), stride, head[0] >> 16 | head[1] << 16, to);
 }
-static void tile_q5_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q5_0, sizeof(struct q5_0_block), Q5_0_BLOCK,
-                Q5_0_SUB);
-}
 
 INLINE void block_q5_1(const uint8_t *p, size_t stride, struct place to) {
     lanes_u head[4];
@@ -144,10 +126,6 @@ INLINE void block_q5_1(const uint8_t *p, size_t stride, struct place to) {
     put_scale(to, 0, lanes_half(head[0] & 0xffff));
     put_min(to, 0, -lanes_half(head[0] >> 16));
     q5_codes(p + offsetof(struct q5_1_block, qs), stride, head[1], to);
-}
-static void tile_q5_1(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q5_1, sizeof(struct q5_1_block), Q5_1_BLOCK,
-                Q5_1_SUB);
 }
 
 /* ---- Q8_0 ---- */
@@ -158,10 +136,6 @@ INLINE void block_q8_0(const uint8_t *p, size_t stride, struct place to) {
         lanes_load(p + offsetof(struct q8_0_block, qs) + 16 * i, stride, v);
         for (int j = 0; j < 4; j++) put_code(to, 4 * i + j, v[j] ^ 0x80808080);
     }
-}
-static void tile_q8_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q8_0, sizeof(struct q8_0_block), Q8_0_BLOCK,
-                Q8_0_SUB);
 }
 
 /* ---- 2-bit codes: Q2_K, TQ2_0, and the low bits of Q3_K ---- */
@@ -182,10 +156,6 @@ INLINE void block_q2_k(const uint8_t *p, size_t stride, struct place to) {
                 put_code(to, i / 2 * 32 + g * 8 + i % 2 * 4 + j, v[j] >> 2 * g & 0x03030303);
     }
 }
-static void tile_q2_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q2_k, sizeof(struct q2_k_block), Q2_K_BLOCK,
-                Q2_K_SUB);
-}
 
 INLINE void block_tq2_0(const uint8_t *p, size_t stride, struct place to) {
     lanes_f d = lanes_half_at(p + offsetof(struct tq2_0_block, d), stride);
@@ -197,10 +167,6 @@ INLINE void block_tq2_0(const uint8_t *p, size_t stride, struct place to) {
             for (int g = 0; g < 4; g++)
                 put_code(to, i / 2 * 32 + g * 8 + i % 2 * 4 + j, v[j] >> 2 * g & 0x03030303);
     }
-}
-static void tile_tq2_0(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_tq2_0, sizeof(struct tq2_0_block), TQ2_0_BLOCK,
-                TQ2_0_SUB);
 }
 
 INLINE void block_q3_k(const uint8_t *p, size_t stride, struct place to) {
@@ -222,10 +188,6 @@ INLINE void block_q3_k(const uint8_t *p, size_t stride, struct place to) {
                 put_code(to, i / 2 * 32 + g * 8 + i % 2 * 4 + j,
                          (v[j] >> 2 * g & 0x03030303) | move_bit(high[i % 2][j], i / 2 * 4 + g, 2));
     }
-}
-static void tile_q3_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q3_k, sizeof(struct q3_k_block), Q3_K_BLOCK,
-                Q3_K_SUB);
 }
 
 /* ---- Q4_K ---- */
@@ -253,10 +215,6 @@ INLINE void block_q4_k(const uint8_t *p, size_t stride, struct place to) {
         }
     }
 }
-static void tile_q4_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q4_k, sizeof(struct q4_k_block), Q4_K_BLOCK,
-                Q4_K_SUB);
-}
 
 /* ---- Q5_K ---- */
 INLINE void block_q5_k(const uint8_t *p, size_t stride, struct place to) {
@@ -274,10 +232,6 @@ INLINE void block_q5_k(const uint8_t *p, size_t stride, struct place to) {
         }
     }
 }
-static void tile_q5_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q5_k, sizeof(struct q5_k_block), Q5_K_BLOCK,
-                Q5_K_SUB);
-}
 
 /* ---- IQ4_XS ---- */
 INLINE void block_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
@@ -292,11 +246,6 @@ INLINE void block_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
         lanes_load(p + offsetof(struct iq4_xs_block, qs) + 16 * s, stride, v);
         for (int j = 0; j < 4; j++) lookup_nibbles(v[j], iq4_nl_value, to, 8 * s + j);
     }
-}
-static void tile_iq4_xs(const uint8_t *w, size_t stride, uint32_t blocks,
-                        struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_iq4_xs, sizeof(struct iq4_xs_block), IQ4_XS_BLOCK,
-                IQ4_XS_SUB);
 }
 
 /* ---- Q6_K ---- */
@@ -319,19 +268,112 @@ INLINE void block_q6_k(const uint8_t *p, size_t stride, struct place to) {
         }
     }
 }
-static void tile_q6_k(const uint8_t *w, size_t stride, uint32_t blocks, struct linear_tile *tile) {
-    tile_blocks(w, stride, blocks, tile, block_q6_k, sizeof(struct q6_k_block), Q6_K_BLOCK,
-                Q6_K_SUB);
+
+/* ---- Q8_K ---- */
+INLINE void block_q8_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    lanes_load(p, stride, v);
+    for (int s = 0; s < 8; s++) put_scale(to, s, (lanes_f)v[0]);
+    for (int i = 0; i < 16; i++) {
+        lanes_load(p + offsetof(struct q8_k_block, qs) + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++) put_code(to, 4 * i + j, v[j] ^ 0x80808080);
+    }
 }
 
-/* The others go through quant->unpack. */
-#define TILE_UNPACK                                                                             \
-    {                                                                                           \
-        [QUANT_iq4_nl] = tile_iq4_nl, [QUANT_iq4_xs] = tile_iq4_xs, [QUANT_mxfp4] = tile_mxfp4, \
-        [QUANT_q2_k] = tile_q2_k, [QUANT_q3_k] = tile_q3_k, [QUANT_q4_0] = tile_q4_0,           \
-        [QUANT_q4_1] = tile_q4_1, [QUANT_q4_k] = tile_q4_k, [QUANT_q5_0] = tile_q5_0,           \
-        [QUANT_q5_1] = tile_q5_1, [QUANT_q5_k] = tile_q5_k, [QUANT_q6_k] = tile_q6_k,           \
-        [QUANT_q8_0] = tile_q8_0, [QUANT_tq2_0] = tile_tq2_0                                    \
+/* ---- NVFP4 ---- */
+INLINE void block_nvfp4(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    lanes_load(p, stride, v);
+    for (int s = 0; s < 4; s++) { /* nvfp4_scale() */
+        lanes_u d = v[0] >> 8 * s & 0xff, e = d >> 3 & 15, m = d & 7;
+        lanes_u small = (lanes_u)(to_float(m) * 0x1p-10f), normal = (e + 119) << 23 | m << 20;
+        lanes_u is_small = (lanes_u)(e == 0), is_number = (lanes_u)(d != 0x7f);
+        put_scale(to, s, (lanes_f)(((is_small & small) | (~is_small & normal)) & is_number));
+    }
+    for (int i = 0; i < 2; i++) { /* 16 bytes: two sub-blocks */
+        lanes_load(p + offsetof(struct nvfp4_block, qs) + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++) {
+            int dword = (2 * i + j / 2) * 4 + j % 2;
+            put_code(to, dword, lanes_lookup(low_nibbles(v[j]), mxfp4_value));
+            put_code(to, dword + 2, lanes_lookup(high_nibbles(v[j]), mxfp4_value));
+        }
+    }
+}
+
+/* ---- TQ1_0: four bytes' digits in base 3, each multiplication pushing the next one above 8 bits,
+ * so bytes take turns in halves of 16 ---- */
+INLINE void put_digits(struct place to, int dword, int step, int digits, lanes_u bytes) {
+    lanes_u even = bytes & 0x00ff00ff, odd = bytes >> 8 & 0x00ff00ff;
+    for (int n = 0; n < digits; n++) {
+        even += even << 1;
+        odd += odd << 1;
+        put_code(to, dword + n * step, (even >> 8 & 0x00030003) | (odd & 0x03000300));
+        even &= 0x00ff00ff;
+        odd &= 0x00ff00ff;
+    }
+}
+
+INLINE void block_tq1_0(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    for (int i = 0; i < 3; i++) {
+        lanes_load(p + 16 * i, stride, v);
+        for (int j = 0; j < 4; j++)
+            if (i < 2)
+                put_digits(to, 4 * i + j, 8, 5, v[j]);
+            else
+                put_digits(to, 40 + j, 4, 5, v[j]);
+    }
+    lanes_load(p + sizeof(struct tq1_0_block) - 16, stride, v); /* qh, d are its last 6 bytes */
+    put_digits(to, 60, 1, 4, v[2] >> 16 | v[3] << 16);
+    lanes_f d = lanes_half(v[3] >> 16);
+    for (int s = 0; s < 8; s++) put_scale(to, s, d);
+}
+
+#include "kernels/body/linear_unpack_grid.h"
+
+/* ---- the table ---- */
+#define TILE(fmt, FMT)                                                                             \
+    static void tile_##fmt(const uint8_t *w, size_t stride, uint32_t blocks,                       \
+                           struct linear_tile *tile) {                                             \
+        tile_blocks(w, stride, blocks, tile, block_##fmt, sizeof(struct fmt##_block), FMT##_BLOCK, \
+                    FMT##_SUB);                                                                    \
+    }
+TILE(q4_0, Q4_0)
+TILE(q4_1, Q4_1)
+TILE(q5_0, Q5_0)
+TILE(q5_1, Q5_1)
+TILE(q8_0, Q8_0)
+TILE(q2_k, Q2_K)
+TILE(q3_k, Q3_K)
+TILE(q4_k, Q4_K)
+TILE(q5_k, Q5_K)
+TILE(q6_k, Q6_K)
+TILE(q8_k, Q8_K)
+TILE(iq1_s, IQ1_S)
+TILE(iq1_m, IQ1_M)
+TILE(iq2_xxs, IQ2_XXS)
+TILE(iq2_xs, IQ2_XS)
+TILE(iq2_s, IQ2_S)
+TILE(iq3_xxs, IQ3_XXS)
+TILE(iq3_s, IQ3_S)
+TILE(iq4_nl, IQ4_NL)
+TILE(iq4_xs, IQ4_XS)
+TILE(tq1_0, TQ1_0)
+TILE(tq2_0, TQ2_0)
+TILE(mxfp4, MXFP4)
+TILE(nvfp4, NVFP4)
+#undef TILE
+
+#define TILE_UNPACK                                                                               \
+    {                                                                                             \
+        [QUANT_q4_0] = tile_q4_0, [QUANT_q4_1] = tile_q4_1, [QUANT_q5_0] = tile_q5_0,             \
+        [QUANT_q5_1] = tile_q5_1, [QUANT_q8_0] = tile_q8_0, [QUANT_q2_k] = tile_q2_k,             \
+        [QUANT_q3_k] = tile_q3_k, [QUANT_q4_k] = tile_q4_k, [QUANT_q5_k] = tile_q5_k,             \
+        [QUANT_q6_k] = tile_q6_k, [QUANT_q8_k] = tile_q8_k, [QUANT_iq1_s] = tile_iq1_s,           \
+        [QUANT_iq1_m] = tile_iq1_m, [QUANT_iq2_xxs] = tile_iq2_xxs, [QUANT_iq2_xs] = tile_iq2_xs, \
+        [QUANT_iq2_s] = tile_iq2_s, [QUANT_iq3_xxs] = tile_iq3_xxs, [QUANT_iq3_s] = tile_iq3_s,   \
+        [QUANT_iq4_nl] = tile_iq4_nl, [QUANT_iq4_xs] = tile_iq4_xs, [QUANT_tq1_0] = tile_tq1_0,   \
+        [QUANT_tq2_0] = tile_tq2_0, [QUANT_mxfp4] = tile_mxfp4, [QUANT_nvfp4] = tile_nvfp4        \
     }
 
 #endif

@@ -50,6 +50,17 @@ INLINE lanes_u lanes_lookup(lanes_u v, const uint8_t table[16]) {
         vqtbl1q_u8(vld1q_u8(table), vreinterpretq_u8_u32((uint32x4_t)v)));
 }
 
+/* The dword `index` of a table, in each lane. */
+INLINE lanes_u lanes_gather(const uint8_t *table, lanes_u index) {
+    lanes_u v;
+    for (int i = 0; i < LANES; i++) {
+        uint32_t dword;
+        memcpy(&dword, table + (size_t)4 * index[i], sizeof dword);
+        v[i] = dword;
+    }
+    return v;
+}
+
 /* ---- 16 floats ---- */
 struct f16x { float32x4_t v[4]; };
 
