@@ -58,7 +58,7 @@ static void bash_values(struct buf *out, const struct option *option) {
     buf_puts(out, "); return ;;\n");
 }
 
-/* Operands that are one of some words ("a|b"): the words with spaces between; nothing for others. */
+/* Operands that are one of some words ("a|b"): the words with spaces between; else nothing. */
 static void operand_words(struct buf *out, const struct command *command) {
     if (!strchr(command->operands, '|')) return;
     for (const char *p = command->operands; *p; p++) buf_putc(out, *p == '|' ? ' ' : *p);

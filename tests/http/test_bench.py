@@ -92,7 +92,8 @@ def test_markdown_and_table():
     assert [(c[4], int(c[3]), int(c[1]), int(c[2]), c[0][:2], int(c[0][2:]))
             for c in cells[2:]] == combinations()
     table = bench('-m', TINY, '-p', 9, '-n', 0, '-r', 1)
-    assert re.search(r'^ +pp9 +0 +1 +\d+ +f16 +[\d.]+ +[\d.]+ +[\d.]+ +\d+% of [\d.]+ TOPS$', table, re.M)
+    assert re.search(r'^ +pp9 +0 +1 +\d+ +f16 +[\d.]+ +[\d.]+ +[\d.]+ +\d+% of [\d.]+ TOPS$',
+                     table, re.M)
     assert 'tg' not in table
     table = bench('-m', TINY, '-p', 0, '-n', 2, '-r', 1)
     assert re.search(r'^ +tg2 .* \d+% of [\d.]+ GB/s$', table, re.M) and 'pp' not in table
