@@ -69,7 +69,7 @@ typedef struct ob_request ob_request;
 typedef struct ob_engine_options {
     const char *model;      /* path of a GGUF file or a Hugging Face directory; required */
     const char *device;     /* a name of ob_device_at, or "auto"; NULL = auto */
-    const char *cpu_isa;    /* force "scalar", "avx2", "avx512"; NULL = best of this machine */
+    const char *cpu_isa;    /* as `1bit devices` lists them ("avx2"); NULL = the best */
     uint32_t threads;       /* 0 = one a physical core */
     uint32_t context;       /* tokens a sequence may hold; 0 = the model's own */
     uint64_t kv_memory;     /* bytes of KV cache; 0 = half of the memory free after loading */

@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #endif
 
-static const char *const names[CPU_ISAS] = {"scalar", "avx2", "avx512", "neon"};
+static const char *const names[CPU_ISAS] = {"scalar", "avx2", "avxvnni", "avx512", "neon"};
 
 #if defined(__x86_64__)
 /* clang 14's __builtin_cpu_supports does not know "f16c". That the system saves the registers is
@@ -18,27 +18,34 @@ static bool has_f16c(void) {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
+/* Nor "avxvnni". */
+static bool has_avxvnni(void) {
+    enum { AVX_VNNI = 1 << 4 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVX_VNNI);
+}
 #endif
 
 bool cpu_has(enum cpu_isa isa) {
     switch (isa) {
-    case CPU_SCALAR: return true;
+        case CPU_SCALAR: return true;
 #if defined(__x86_64__)
-    case CPU_AVX2:
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-    case CPU_AVX512:
-        return cpu_has(CPU_AVX2) && __builtin_cpu_supports("avx512f") &&
-               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
-               __builtin_cpu_supports("avx512vbmi");
+        case CPU_AVX2:
+            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+        case CPU_AVXVNNI: return cpu_has(CPU_AVX2) && has_avxvnni();
+        case CPU_AVX512:
+            return cpu_has(CPU_AVX2) && __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
+                   __builtin_cpu_supports("avx512vbmi");
 #elif defined(__aarch64__)
-    case CPU_NEON: {
-        enum { ASIMDHP = 1 << 10, ASIMDDP = 1 << 20 };
-        unsigned long caps = getauxval(AT_HWCAP);
-        return (caps & ASIMDHP) && (caps & ASIMDDP);
-    }
+        case CPU_NEON: {
+            enum { ASIMDHP = 1 << 10, ASIMDDP = 1 << 20 };
+            unsigned long caps = getauxval(AT_HWCAP);
+            return (caps & ASIMDHP) && (caps & ASIMDDP);
+        }
 #endif
-    default: return false;
+        default: return false;
     }
 }
 

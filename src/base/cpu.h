@@ -10,9 +10,10 @@
 
 enum cpu_isa {
     CPU_SCALAR,
-    CPU_AVX2,   /* AVX2 + FMA + F16C */
-    CPU_AVX512, /* F, BW, DQ, VL, VNNI, VBMI: Ice Lake, Zen 4 and later */
-    CPU_NEON,   /* Armv8.2 with dotprod and fp16 */
+    CPU_AVX2,    /* AVX2 + FMA + F16C */
+    CPU_AVXVNNI, /* with AVX-VNNI: Intel from Alder Lake, Zen 5 */
+    CPU_AVX512,  /* F, BW, DQ, VL, VNNI, VBMI: Ice Lake, Zen 4 and later */
+    CPU_NEON,    /* Armv8.2 with dotprod and fp16 */
     CPU_ISAS
 };
 

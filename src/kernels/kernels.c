@@ -18,6 +18,7 @@ static const struct kernels *const folder[CPU_ISAS] = {
     [CPU_SCALAR] = &kernels_table_scalar,
 #if defined(__x86_64__)
     [CPU_AVX2] = &kernels_table_avx2,
+    [CPU_AVXVNNI] = &kernels_table_avxvnni,
     [CPU_AVX512] = &kernels_table_avx512,
 #elif defined(__aarch64__)
     [CPU_NEON] = &kernels_table_neon,

@@ -8,6 +8,7 @@
 extern const struct kernels kernels_table_ref;
 extern const struct kernels kernels_table_scalar;
 extern const struct kernels kernels_table_avx2;
+extern const struct kernels kernels_table_avxvnni;
 extern const struct kernels kernels_table_avx512;
 extern const struct kernels kernels_table_neon;
 

@@ -12,7 +12,7 @@ enum { LINEAR_SCRATCH = 160 << 10 }; /* bytes: what the greediest body needs */
 /* All slots of `linear` filled with one function. */
 #define LINEAR_ALL(function) {[0 ... QUANT_COUNT - 1] = function}
 
-linear_fn linear_ref, linear_scalar, linear_avx2, linear_avx512, linear_neon;
+linear_fn linear_ref, linear_scalar, linear_avx2, linear_avxvnni, linear_avx512, linear_neon;
 
 /* The same row whatever the table. */
 void act_quantize_scalar(const float *x, uint32_t cols, void *act_row);
@@ -23,6 +23,8 @@ void act_quantize_neon(const float *x, uint32_t cols, void *act_row);
 /* Into tiles. */
 void act_pack_avx2(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
                    uint32_t tokens, void *packed);
+void act_pack_avxvnni(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
+                      uint32_t tokens, void *packed);
 void act_pack_avx512(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
                      uint32_t tokens, void *packed);
 void act_pack_neon(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
