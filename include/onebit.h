@@ -73,7 +73,9 @@ typedef struct ob_engine_options {
     uint32_t threads;       /* 0 = one a physical core */
     uint32_t context;       /* tokens a sequence may hold; 0 = the model's own */
     uint64_t kv_memory;     /* bytes of KV cache; 0 = half of the memory free after loading */
-    const char *kv_type;    /* "f16" (default), "f32" */
+    const char *kv_type;    /* "f16" (default), "bf16", "f32", "q8_0", "q4_0" */
+    const char *kv_type_k;  /* of the keys alone, of the values alone; NULL = kv_type */
+    const char *kv_type_v;
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
     uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
     uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
@@ -91,6 +93,7 @@ typedef struct ob_engine_info {
     uint64_t token_bytes;     /* of weights read for one token with its logits */
     uint64_t token_products;  /* multiply-adds of a token's matrix products, logits apart */
     uint64_t logits_products; /* those of one row of logits */
+    const char *kv_type;      /* "q8_0"; keys and values if they differ: "q8_0+q4_0" */
     uint64_t kv_bytes_token;  /* KV cache bytes a token */
     uint64_t kv_capacity;     /* tokens that fit in the KV memory */
     uint32_t context;         /* tokens a sequence may hold */

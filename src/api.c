@@ -84,7 +84,7 @@ PUBLIC void ob_engine_close(ob_engine **engine) {
 
 PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
     const struct model *m = engine_model(e->engine);
-    uint32_t element = engine_element(e->engine);
+    struct kv_types kv = engine_kv_types(e->engine);
     struct engine_work work = engine_work(e->engine);
     *info =
         (ob_engine_info){.name = e->name,
@@ -95,7 +95,8 @@ PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
                          .token_bytes = work.token_bytes,
                          .token_products = work.token_products,
                          .logits_products = work.logits_products,
-                         .kv_bytes_token = model_kv_bytes(m, PAGE_TOKENS, element) / PAGE_TOKENS,
+                         .kv_type = engine_kv_text(e->engine),
+                         .kv_bytes_token = model_kv_bytes(m, PAGE_TOKENS, kv) / PAGE_TOKENS,
                          .kv_capacity = engine_capacity(e->engine),
                          .context = engine_context(e->engine),
                          .train_context = m->hp.context,
@@ -106,7 +107,7 @@ PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
 }
 
 PUBLIC uint64_t ob_engine_kv_bytes(const ob_engine *e, uint32_t tokens) {
-    return model_kv_bytes(engine_model(e->engine), tokens, engine_element(e->engine));
+    return model_kv_bytes(engine_model(e->engine), tokens, engine_kv_types(e->engine));
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -12,6 +12,8 @@ ob_engine_options cli_engine_options(const struct options *options) {
         .context = (uint32_t)options->context,
         .kv_memory = options->kv_memory,
         .kv_type = options->kv_type,
+        .kv_type_k = options->kv_type_k,
+        .kv_type_v = options->kv_type_v,
     };
 }
 

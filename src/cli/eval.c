@@ -52,7 +52,7 @@ ob_status eval_open_journal(struct eval_job *job, json_t *head, ob_error *error)
     json_object_set_new(head, "model", cli_json_text(str_of(job->info.name)));
     json_object_set_new(head, "device", json_string(device));
     json_object_set_new(head, "weight_bytes", json_integer((json_int_t)job->info.weight_bytes));
-    json_object_set_new(head, "kv_type", json_string(job->options->kv_type));
+    json_object_set_new(head, "kv_type", json_string(job->info.kv_type));
     ob_status s =
         head ? eval_journal_open(job->options->resume, head, &job->journal, &job->records, error)
              : error_memory(error, "a head", 0);

@@ -30,8 +30,8 @@ static void describe(const struct eval_job *job, struct eval_table_head *head) {
     char device[64];
     eval_device(job, device);
     memset(head->model, 0, sizeof head->model);
-    snprintf(head->model, sizeof head->model, "%.50s, %llu bytes, %.30s, KV %.8s", job->info.name,
-             (unsigned long long)job->info.weight_bytes, device, job->options->kv_type);
+    snprintf(head->model, sizeof head->model, "%.50s, %llu bytes, %.30s, KV %.9s", job->info.name,
+             (unsigned long long)job->info.weight_bytes, device, job->info.kv_type);
     head->vocab = job->info.vocab;
     head->text = eval_hash(job->text.p, job->text.n);
     head->chunks = &job->chunks;

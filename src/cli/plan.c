@@ -9,11 +9,11 @@
 #include "models/models.h"
 
 /* The most tokens of one sequence whose cache fits in `memory` bytes. */
-static uint64_t tokens_that_fit(const struct model *model, uint64_t memory, uint32_t element) {
+static uint64_t tokens_that_fit(const struct model *model, uint64_t memory, struct kv_types kv) {
     uint64_t low = 0, high = UINT32_MAX; /* low fits */
     while (low < high) {
         uint64_t middle = low + (high - low + 1) / 2;
-        if (model_kv_bytes(model, middle, element) <= memory)
+        if (model_kv_bytes(model, middle, kv) <= memory)
             low = middle;
         else
             high = middle - 1;
@@ -37,8 +37,18 @@ static json_t *devices(void) {
     return out;
 }
 
+/* The command line has checked the names. */
+static struct kv_types kv_of(const struct options *options) {
+    struct kv_types kv = {.k = KV_f16};
+    kv_find(options->kv_type, &kv.k);
+    kv.v = kv.k;
+    if (options->kv_type_k) kv_find(options->kv_type_k, &kv.k);
+    if (options->kv_type_v) kv_find(options->kv_type_v, &kv.v);
+    return kv;
+}
+
 static json_t *plan_of(const struct model *model, const struct options *options) {
-    uint32_t element = strcmp(options->kv_type, "f32") == 0 ? 4 : 2;
+    struct kv_types kv = kv_of(options);
     uint64_t available = os_memory_available();
     uint64_t free_after = available > model->copied_bytes ? available - model->copied_bytes : 0;
     uint64_t memory = options->kv_memory ? options->kv_memory : free_after / 2;
@@ -48,8 +58,8 @@ static json_t *plan_of(const struct model *model, const struct options *options)
         "weights", (json_int_t)model->parameters, "weight_bytes", (json_int_t)model->weight_bytes,
         "copied_bytes", (json_int_t)model->copied_bytes, "train_context",
         (json_int_t)model->hp.context, "context", (json_int_t)context, "kv_bytes_1000_tokens",
-        (json_int_t)model_kv_bytes(model, 1000, element), "kv_memory", (json_int_t)memory,
-        "tokens_that_fit", (json_int_t)tokens_that_fit(model, memory, element), "devices",
+        (json_int_t)model_kv_bytes(model, 1000, kv), "kv_memory", (json_int_t)memory,
+        "tokens_that_fit", (json_int_t)tokens_that_fit(model, memory, kv), "devices",
         devices(), "unused_tensors", strings(model->unused, model->unused_count));
 }
 
@@ -57,10 +67,12 @@ json_t *inspect_plan(const struct source *source, const struct options *options)
     struct model *model = NULL;
     ob_error error;
     char line[1024];
-    if (model_open(source, &model, &error) != OB_OK)
-        return json_pack("{s:o}", "refused",
-                         cli_json_text(str_of(ob_error_line(&error, line, sizeof line))));
-    json_t *out = plan_of(model, options);
+    ob_status s = model_open(source, &model, &error);
+    if (s == OB_OK) s = model_check_kv(model, kv_of(options), &error);
+    json_t *out = s == OB_OK ? plan_of(model, options)
+                             : json_pack("{s:o}", "refused",
+                                         cli_json_text(str_of(ob_error_line(&error, line,
+                                                                            sizeof line))));
     model_close(&model);
     return out;
 }

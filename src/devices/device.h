@@ -7,12 +7,11 @@
 
 #include "graph/graph.h"
 #include "onebit.h"
+#include "quant/kv.h"
 
 struct device;       /* an open device; each implementation embeds this as its first member */
 struct device_plan;  /* a prepared bucket */
 struct device_buffer;
-
-enum kv_type { KV_F32, KV_F16, KV_TYPES };
 
 struct device_options {
     uint32_t index;      /* which of the machine's */
@@ -21,10 +20,10 @@ struct device_options {
 };
 
 /* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a
- * page = layers * PAGE_TOKENS * kv_heads * (k_dim + v_dim) * element; inside it the device's own
- * layout. */
+ * page = layers * PAGE_TOKENS * kv_heads * kv_position_bytes(type, k_dim, v_dim), whose blocks
+ * divide the dimensions; inside it the device's own layout. */
 struct device_kv {
-    enum kv_type type;
+    struct kv_types type;
     struct device_buffer *const *group; /* [graph.groups] */
     const size_t *page_bytes;           /* [graph.groups] */
 };

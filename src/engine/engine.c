@@ -24,7 +24,8 @@ uint64_t engine_capacity(const struct engine *e) { return e->capacity; }
 uint32_t engine_step_tokens(const struct engine *e) { return e->step_tokens; }
 uint32_t engine_step_logits(const struct engine *e) { return e->step_logits; }
 uint32_t engine_parallel(const struct engine *e) { return e->parallel; }
-uint32_t engine_element(const struct engine *e) { return e->kv_type == KV_F32 ? 4 : 2; }
+struct kv_types engine_kv_types(const struct engine *e) { return e->kv_type; }
+const char *engine_kv_text(const struct engine *e) { return e->kv_text; }
 
 bool engine_device_at(size_t i, ob_device *out) {
     *out = (ob_device){0};
@@ -57,15 +58,16 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
         o->device && strcmp(o->device, "auto") != 0 ? o->device : device_list[0]->name;
     e->type = device_find(device);
     if (!e->type) return refuse_device(error, device);
-    e->kv_type = strcmp(e->type->name, "ref") == 0 ? KV_F32 : KV_F16;
-    if (o->kv_type) {
-        if (strcmp(o->kv_type, "f16") == 0)
-            e->kv_type = KV_F16;
-        else if (strcmp(o->kv_type, "f32") == 0)
-            e->kv_type = KV_F32;
-        else
-            return refuse(error, "kv_type", o->kv_type);
-    }
+    enum kv_type kv = strcmp(e->type->name, "ref") == 0 ? KV_f32 : KV_f16;
+    if (o->kv_type && !kv_find(o->kv_type, &kv)) return refuse(error, "kv_type", o->kv_type);
+    e->kv_type = (struct kv_types){.k = kv, .v = kv};
+    if (o->kv_type_k && !kv_find(o->kv_type_k, &e->kv_type.k))
+        return refuse(error, "kv_type_k", o->kv_type_k);
+    if (o->kv_type_v && !kv_find(o->kv_type_v, &e->kv_type.v))
+        return refuse(error, "kv_type_v", o->kv_type_v);
+    bool same = e->kv_type.k == e->kv_type.v;
+    snprintf(e->kv_text, sizeof e->kv_text, "%s%s%s", kv_name(e->kv_type.k), same ? "" : "+",
+             same ? "" : kv_name(e->kv_type.v));
     e->parallel = o->parallel ? o->parallel : PARALLEL;
     e->step_tokens = o->step_tokens ? o->step_tokens : STEP_TOKENS;
     if (e->parallel > MOST_PARALLEL || e->step_tokens > MOST_STEP)
@@ -153,8 +155,9 @@ static ob_status size_kv(struct engine *e, const ob_engine_options *o, ob_error 
     if (!e->group || !e->group_buffer || !e->group_page_bytes)
         return error_memory(error, "KV tables", 0);
     for (uint32_t i = 0; i < g->groups; i++)
-        e->group[i].page_bytes = (size_t)g->group[i].layers * PAGE_TOKENS * g->group[i].kv_heads *
-                                 (g->group[i].k_dim + g->group[i].v_dim) * engine_element(e);
+        e->group[i].page_bytes =
+            (size_t)g->group[i].layers * PAGE_TOKENS * g->group[i].kv_heads *
+            kv_position_bytes(e->kv_type, g->group[i].k_dim, g->group[i].v_dim);
     uint64_t free_bytes, total;
     e->type->memory(e->device, &free_bytes, &total);
     /* Mapped weights are not resident yet but will be: they do not count as free. */
@@ -211,6 +214,7 @@ static ob_status plan(struct engine *e, const struct source *source,
                       const ob_engine_options *options, ob_error *error) {
     ob_status s = read_options(e, options, error);
     if (s == OB_OK) s = model_open(source, &e->model, error);
+    if (s == OB_OK) s = model_check_kv(e->model, e->kv_type, error);
     if (s == OB_OK) s = open_device(e, options, error);
     return s == OB_OK ? size_kv(e, options, error) : s;
 }

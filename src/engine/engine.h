@@ -30,7 +30,8 @@ const char *engine_device(const struct engine *engine); /* "cpu (avx512)" */
 uint32_t engine_threads(const struct engine *engine);
 uint32_t engine_context(const struct engine *engine);   /* tokens a sequence may hold */
 uint64_t engine_capacity(const struct engine *engine);  /* tokens the KV memory holds */
-uint32_t engine_element(const struct engine *engine);   /* bytes of a KV element */
+struct kv_types engine_kv_types(const struct engine *engine);
+const char *engine_kv_text(const struct engine *engine); /* "q8_0", "q8_0+q4_0" */
 /* Most tokens, and most rows of logits, that a step takes. */
 uint32_t engine_step_tokens(const struct engine *engine);
 uint32_t engine_step_logits(const struct engine *engine);

@@ -18,8 +18,8 @@ struct engine {
     struct device *device;
     struct model *model;
     struct arena arena;
-    char describe[128];
-    enum kv_type kv_type;
+    char describe[128], kv_text[16];
+    struct kv_types kv_type;
     uint32_t threads, context, parallel, step_tokens, step_logits;
     uint64_t capacity;
 

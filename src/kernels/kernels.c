@@ -50,5 +50,7 @@ const struct kernels *kernels_table(enum cpu_isa isa) {
 
 const struct kernels *kernels_ref(void) { return &kernels_table_ref; }
 
-/* The scores of every row in one page. */
-size_t attention_scratch(void) { return sizeof(float) * ATTENTION_ROWS * ATTENTION_PAGE; }
+/* The scores of every row in one page, and the queries in int8. */
+size_t attention_scratch(uint32_t k_dim) {
+    return ATTENTION_ROWS * (sizeof(float) * ATTENTION_PAGE + attention_query_bytes(k_dim));
+}

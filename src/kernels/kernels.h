@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/cpu.h"
+#include "quant/kv.h"
 #include "quant/quant.h"
 
 /* ---- activations quantized to 8 bits for the integer formats ----
@@ -78,32 +79,52 @@ size_t kernels_linear_scratch(void);
 bool kernels_linear_takes_act(const struct quant *quant);
 
 /* ---- attention ----
- * The cache holds, for each layer, page and KV head, one block of 64 positions of F32 or F16:
+ * The cache holds, for each layer, page and KV head, one block of 64 positions, K before V, each in
+ * a format of its own (quant/kv_types.def):
  *
- *     K transposed [k_dim][64]   lanes are positions in q . k
- *     V            [64][v_dim]   lanes are features in p . v
+ *     F32, F16, BF16   K transposed [k_dim][64]         lanes are positions in q . k
+ *                      V            [64][v_dim]         lanes are features in p . v
+ *     Q8_0             K codes [k_dim/4][64][4] int8    4 features of a position are neighbours
+ *                      V codes [64][v_dim] int8
+ *     Q4_0             K codes [k_dim/8][64][4] bytes   low nibbles 4 features, high ones the next 4
+ *                      V codes [64][v_dim/32][16]       low nibbles 16 features, high the next 16
+ *                      a nibble is its code + 8
+ *     after the codes of both: scales [dim/32][64] halves, of 32 features of a position each
+ *
+ * F16 and BF16 are rounded to nearest even. The 32 features x of a block are quantized by
+ *     Q8_0   d = half(max |x| / 127)                     code = x * (1 / d) within -127 .. 127
+ *     Q4_0   d = half(m / -8), m the x of largest size   code = x * (1 / d) within -8 .. 7
+ * to nearest even (m: of two such the negative one). d = 0: codes are 0. With a NaN or an infinity
+ * in x, or a d of 65520 or more, d is NaN and codes are 0, so that it shows in what sees it.
  *
  * Positions are cut into splits of ATTENTION_SPLIT at absolute multiples. A split is reduced, for
  * one query row, from zero and page by page, to a part: the maximum m of the scores, the sum of
  * exp(score - m), and the sum of exp(score - m) * v. Parts are merged in order of the split. So the
  * bits of a row depend on its own positions alone, not on which rows share a call.
  *
- *     score   one fused multiply-add a feature in order from zero, then * scale, then the softcap
+ *     score   one fused multiply-add a feature in order from zero, then * scale, then the softcap.
+ *             Quantized K: q is quantized like an act row; for each 32 features in order
+ *             score = fma((float)dot, d_q * d, score)
  *     page    c = exp(m_old - m_new); p = exp(score - m_new); sum = sum * c + lanes of p (position
- *             j in lane j % 16, then the tree above); out = fma(p, v, ...) in order from out * c
+ *             j in lane j % 16, then the tree above); out = fma(p, v, ...) in order from out * c.
+ *             Quantized V: out = fma(p * d, (float)code, out)
  *     merge   a = exp(m - m_new), b = exp(m_part - m_new); sum = sum * a + sum_part * b;
  *             out = fma(out_part, b, out * a)
  *     finish  y = out / sum
  *
  * Positions outside a row's [begin, end) are not read into its result, whatever they hold. */
 enum { ATTENTION_PAGE = 64, ATTENTION_SPLIT = 512, ATTENTION_ROWS = 64 };
-enum kernels_kv { KERNELS_KV_F32, KERNELS_KV_F16, KERNELS_KVS };
 
 /* A part or a merged state: max, sum, and from float 16 on the v_dim sums. */
 static inline size_t attention_part_floats(uint32_t v_dim) {
     return 16 + (((size_t)v_dim + 15) & ~(size_t)15);
 }
-size_t attention_scratch(void); /* bytes of attention_job.scratch */
+/* A query in int8, its scales and sums; k_dim a multiple of 32. */
+static inline size_t attention_query_bytes(uint32_t k_dim) {
+    return ((size_t)k_dim + k_dim / 4 + 63) & ~(size_t)63;
+}
+/* Bytes of attention_job.scratch. */
+size_t attention_scratch(uint32_t k_dim);
 
 struct attention_row {
     const float *q;        /* [k_dim] */
@@ -113,6 +134,7 @@ struct attention_row {
 };
 struct attention_job {
     uint32_t k_dim, v_dim;
+    struct kv_types type;
     float scale, softcap;             /* softcap 0: none */
     const void *const *block;         /* the KV head's block of each page of the split */
     uint32_t pages;                   /* up to ATTENTION_SPLIT / ATTENTION_PAGE */
@@ -126,11 +148,9 @@ struct attention_store {
     const float *k, *v;               /* of the KV head, first row */
     size_t k_stride, v_stride;        /* floats from row to row */
     uint32_t k_dim, v_dim, slot, rows;
-    void *block;
+    struct kv_types type;
+    void *block;                      /* ATTENTION_PAGE * kv_position_bytes() */
 };
-static inline size_t attention_block_bytes(uint32_t k_dim, uint32_t v_dim, enum kernels_kv kv) {
-    return ATTENTION_PAGE * ((size_t)k_dim + v_dim) * (kv == KERNELS_KV_F16 ? 2 : 4);
-}
 
 struct kernels {
     const char *name;
@@ -161,9 +181,8 @@ struct kernels {
     void (*rope_table)(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
     void (*rope)(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
                  uint32_t half, bool interleaved);
-    /* Attention, see above; by element of the cache. */
-    void (*attention_store[KERNELS_KVS])(const struct attention_store *job);
-    void (*attention[KERNELS_KVS])(const struct attention_job *job);
+    void (*attention_store)(const struct attention_store *job);
+    void (*attention)(const struct attention_job *job);
     void (*attention_clear)(float *state, uint32_t v_dim); /* the empty part */
     void (*attention_merge)(float *state, const float *part, uint32_t v_dim);
     void (*attention_finish)(const float *state, float *y, uint32_t v_dim);

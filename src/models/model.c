@@ -151,7 +151,27 @@ const char *model_find_nonfinite(const struct model *model) {
     return found;
 }
 
-uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, uint32_t element) {
+static ob_status refuse_head(const struct model *model, const char *option, enum kv_type type,
+                             uint32_t dim, ob_error *error) {
+    ob_status s = error_set(error, OB_ERR_UNSUPPORTED,
+                            "%s takes blocks of %u features, this model's heads have %u",
+                            kv_name(type), kv_quant(type)->block, dim);
+    error_at(error, source_path(model->source), option, OB_NO_OFFSET);
+    return s;
+}
+
+ob_status model_check_kv(const struct model *model, struct kv_types types, ob_error *error) {
+    for (uint32_t i = 0; i < model->graph.groups; i++) {
+        const struct cache_group *g = &model->graph.group[i];
+        if (g->k_dim % kv_quant(types.k)->block != 0)
+            return refuse_head(model, "kv_type_k", types.k, g->k_dim, error);
+        if (g->v_dim % kv_quant(types.v)->block != 0)
+            return refuse_head(model, "kv_type_v", types.v, g->v_dim, error);
+    }
+    return OB_OK;
+}
+
+uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, struct kv_types types) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < model->graph.groups; i++) {
         const struct cache_group *g = &model->graph.group[i];
@@ -160,7 +180,8 @@ uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, uint32_t ele
         if (g->kind == CACHE_WINDOW && held > (uint64_t)g->window + PAGE_TOKENS)
             held = (uint64_t)g->window + PAGE_TOKENS;
         uint64_t pages = (held + PAGE_TOKENS - 1) / PAGE_TOKENS;
-        bytes += pages * PAGE_TOKENS * g->layers * g->kv_heads * (g->k_dim + g->v_dim) * element;
+        bytes += pages * PAGE_TOKENS * g->layers * g->kv_heads *
+                 kv_position_bytes(types, g->k_dim, g->v_dim);
     }
     return bytes;
 }

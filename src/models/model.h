@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "models/hparams.h"
 #include "onebit.h"
+#include "quant/kv.h"
 
 struct recipe;
 
@@ -43,8 +44,11 @@ const char *model_find_nonfinite(const struct model *model);
 /* The recipe a source would get, or an error naming its architecture and listing those known. */
 ob_status model_find(const struct source *source, const struct recipe **out, ob_error *error);
 
-/* KV cache bytes for `tokens` positions of one sequence with elements of `element` bytes: whole
+/* Refuses cache formats whose blocks do not divide the model's head sizes. */
+ob_status model_check_kv(const struct model *model, struct kv_types types, ob_error *error);
+
+/* KV cache bytes for `tokens` positions of one sequence in formats that model_check_kv takes: whole
  * pages; window layers stop growing at their window. */
-uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, uint32_t element);
+uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, struct kv_types types);
 
 #endif

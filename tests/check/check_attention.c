@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * check_attention.c: one split of attention. The cache holds NaN wherever no row may look, and each
- * block ends at a guard page. */
+ * block ends at a guard page. A quantized K is given queries that int8 holds exactly, so that the
+ * definition, which does not round them, can be held close. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@ enum { PAGES_MAX = ATTENTION_SPLIT / ATTENTION_PAGE };
 
 struct attention_case {
     enum cpu_isa isa;
-    enum kernels_kv kv;
+    struct kv_types kv;
     uint32_t k_dim, v_dim, rows, pages, window;
     float softcap;
 };
@@ -23,6 +25,16 @@ struct scene {
     struct attention_row row[ATTENTION_ROWS];
 };
 
+static bool is_quantized(enum kv_type kv) { return kv_quant(kv)->block > 1; }
+
+/* Of a quantized K: multiples of 2^-6, of which each 32 reach 127. */
+static float *make_q(struct check_row *row, const struct attention_case *c) {
+    float *q = check_input(row, c->k_dim, -2, 2);
+    for (uint32_t d = 0; is_quantized(c->kv.k) && d < c->k_dim; d++)
+        q[d] = d % 32 == 5 ? -127.0f / 64 : (float)(int)(q[d] * 63) / 64;
+    return q;
+}
+
 /* Rows are those of a prompt chunk with up to three heads a token, or of decode. */
 static void make_rows(struct check_row *row, const struct attention_case *c, struct scene *s) {
     uint32_t limit = c->pages * ATTENTION_PAGE, heads = 1 + check_below(row, 3);
@@ -30,7 +42,7 @@ static void make_rows(struct check_row *row, const struct attention_case *c, str
     for (uint32_t r = 0; r < c->rows; r++) {
         uint32_t before = tokens - 1 - r / heads, end = last > before ? last - before : 1;
         s->row[r] = (struct attention_row){
-            .q = check_input(row, c->k_dim, -2, 2),
+            .q = make_q(row, c),
             .begin = c->window && end > c->window ? end - c->window : 0,
             .end = end};
     }
@@ -49,7 +61,7 @@ static void fill_cache(struct check_row *row, const struct attention_case *c, st
         b = b > ATTENTION_PAGE ? ATTENTION_PAGE : b;
         s->block[p] = NULL; /* a page that no row sees is not there */
         if (a >= b) continue;
-        size_t bytes = attention_block_bytes(c->k_dim, c->v_dim, c->kv);
+        size_t bytes = ATTENTION_PAGE * kv_position_bytes(c->kv, c->k_dim, c->v_dim);
         void *block = check_bytes(row, bytes);
         memset(block, 0xff, bytes);
         s->block[p] = block;
@@ -61,12 +73,13 @@ static void fill_cache(struct check_row *row, const struct attention_case *c, st
                                         .v_dim = c->v_dim,
                                         .slot = a,
                                         .rows = b - a,
+                                        .type = c->kv,
                                         .block = block};
-        kernels_table(c->isa)->attention_store[c->kv](&store);
+        kernels_table(c->isa)->attention_store(&store);
         void *other = check_bytes(row, bytes);
         memset(other, 0xff, bytes);
         store.block = other;
-        kernels_ref()->attention_store[c->kv](&store);
+        kernels_ref()->attention_store(&store);
         if (memcmp(block, other, bytes) != 0) check_fail(row, "stored page %u differs", p);
     }
 }
@@ -77,13 +90,14 @@ static struct scene *make_scene(struct check_row *row, const struct attention_ca
     fill_cache(row, c, s);
     s->job = (struct attention_job){.k_dim = c->k_dim,
                                     .v_dim = c->v_dim,
+                                    .type = c->kv,
                                     .scale = 0.25f,
                                     .softcap = c->softcap,
                                     .block = s->block,
                                     .pages = c->pages,
                                     .row = s->row,
                                     .rows = c->rows,
-                                    .scratch = check_scratch(row, attention_scratch())};
+                                    .scratch = check_scratch(row, attention_scratch(c->k_dim))};
     return s;
 }
 
@@ -111,13 +125,13 @@ static void run(struct check_row *row, const void *arg) {
 
     float *parts = set_parts(row, c, s);
     double pairs = (double)c->rows * c->pages * ATTENTION_PAGE;
-    double bytes = c->pages * (double)attention_block_bytes(c->k_dim, c->v_dim, c->kv);
+    double bytes = pairs / c->rows * (double)kv_position_bytes(c->kv, c->k_dim, c->v_dim);
     while (check_again(row, bytes, 2 * pairs * (c->k_dim + c->v_dim)))
-        ours->attention[c->kv](&s->job);
+        ours->attention(&s->job);
     finish(ours, c, parts, got);
 
     float *wanted = set_parts(row, c, s);
-    other->attention[c->kv](&s->job);
+    other->attention(&s->job);
     finish(other, c, wanted, want);
     if (c->isa == CPU_SCALAR) {
         check_nmse(row, got, want, n, 1e-10);
@@ -138,13 +152,13 @@ static void run_alone(struct check_row *row, const void *arg) {
     const struct kernels *k = kernels_table(c->isa);
     size_t floats = attention_part_floats(c->v_dim);
     float *together = set_parts(row, c, s), *alone = check_output(row, floats);
-    k->attention[c->kv](&s->job);
+    k->attention(&s->job);
     s->job.rows = 1;
     for (uint32_t r = 0; r < c->rows; r++) {
         struct attention_row one = s->row[r];
         one.part = alone;
         s->job.row = &one;
-        k->attention[c->kv](&s->job);
+        k->attention(&s->job);
         check_equal(row, alone, together + r * floats, 2);
         check_equal(row, alone + 16, together + r * floats + 16, c->v_dim);
     }
@@ -172,6 +186,48 @@ static void run_merge(struct check_row *row, const void *arg) {
     else check_equal(row, y, z, c->v_dim);
 }
 
+/* What quantizing must get right at its edges: nothing, too little, too much, no number. */
+static void run_edges(struct check_row *row, const void *arg) {
+    const struct attention_case *c = arg;
+    static const float edge[] = {0, -0.0f, 1e-45f, 1e-7f, 6e-8f * 127, 3e-6f, 65504, 524000, 524160,
+                                 8.2e6f, 8.33e6f, 1e30f, INFINITY, -INFINITY, NAN};
+    enum { EDGES = sizeof edge / sizeof edge[0] };
+    size_t bytes = ATTENTION_PAGE * kv_position_bytes(c->kv, c->k_dim, c->v_dim);
+    void *got = check_bytes(row, bytes), *want = check_bytes(row, bytes);
+    float *k = check_input(row, ATTENTION_PAGE * c->k_dim, -1, 1);
+    float *v = check_input(row, ATTENTION_PAGE * c->v_dim, -1, 1);
+    for (uint32_t i = 0; i < ATTENTION_PAGE; i++) { /* one edge among numbers of its size */
+        float e = edge[i % EDGES], unit = e != 0 && e < 1e31f && e > -1e31f ? e : 1e-44f;
+        for (uint32_t d = 0; d < c->k_dim; d++) k[i * c->k_dim + d] *= unit;
+        for (uint32_t d = 0; d < c->v_dim; d++) v[i * c->v_dim + d] *= unit;
+        k[i * c->k_dim + check_below(row, c->k_dim)] = e;
+        v[i * c->v_dim + check_below(row, c->v_dim)] = -e;
+    }
+    struct attention_store store = {.k = k, .v = v, .k_stride = c->k_dim, .v_stride = c->v_dim,
+                                    .k_dim = c->k_dim, .v_dim = c->v_dim, .type = c->kv,
+                                    .rows = ATTENTION_PAGE, .block = got};
+    memset(got, 0xff, bytes);
+    memset(want, 0xff, bytes);
+    kernels_table(c->isa)->attention_store(&store);
+    store.block = want;
+    kernels_ref()->attention_store(&store);
+    if (memcmp(got, want, bytes) != 0) check_fail(row, "stored bytes differ");
+}
+
+static void check_case(struct check *check, const struct attention_case *c) {
+    char name[96];
+    bool same = c->kv.k == c->kv.v;
+    snprintf(name, sizeof name, "%s.%s%s%s.k%u_v%u_r%u_p%u_w%u", cpu_isa_name(c->isa),
+             kv_name(c->kv.k), same ? "" : "+", same ? "" : kv_name(c->kv.v), c->k_dim, c->v_dim,
+             c->rows, c->pages, c->window);
+    check_run(check, run, c, "attention.%s", name);
+    check_run(check, run_alone, c, "attention.%s.alone", name);
+    check_run(check, run_edges, c, "attention.%s.edges", name);
+    if (c->kv.k == KV_f32 && same) check_run(check, run_merge, c, "attention_merge.%s", name);
+}
+
+static bool goes_with(uint32_t dim, enum kv_type kv) { return dim % kv_quant(kv)->block == 0; }
+
 void check_attention(struct check *check) {
     static const struct attention_case cases[] = {
         {.k_dim = 16, .v_dim = 16, .rows = 1, .pages = 1},
@@ -179,22 +235,23 @@ void check_attention(struct check *check) {
         {.k_dim = 64, .v_dim = 64, .rows = 63, .pages = 2},
         {.k_dim = 64, .v_dim = 64, .rows = 7, .pages = 8},
         {.k_dim = 80, .v_dim = 72, .rows = 13, .pages = 4, .window = 33},
+        {.k_dim = 32, .v_dim = 96, .rows = 13, .pages = 4, .window = 33},
         {.k_dim = 128, .v_dim = 128, .rows = 64, .pages = 3, .window = 5},
+        {.k_dim = 128, .v_dim = 128, .rows = 1, .pages = 8},
         {.k_dim = 256, .v_dim = 256, .rows = 5, .pages = 2, .softcap = 3},
+        {.k_dim = 192, .v_dim = 32, .rows = 20, .pages = 8, .window = 200, .softcap = 20},
         {.k_dim = 17, .v_dim = 1, .rows = 20, .pages = 8, .window = 200, .softcap = 20},
     };
     CHECK_ISAS(check, isa)
-        for (int kv = 0; kv < KERNELS_KVS; kv++)
-            for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                struct attention_case c = cases[i];
-                c.isa = isa;
-                c.kv = (enum kernels_kv)kv;
-                char name[96];
-                snprintf(name, sizeof name, "%s.%s.k%u_v%u_r%u_p%u_w%u", cpu_isa_name(isa),
-                         kv == KERNELS_KV_F16 ? "f16" : "f32", c.k_dim, c.v_dim, c.rows, c.pages,
-                         c.window);
-                check_run(check, run, &c, "attention.%s", name);
-                check_run(check, run_alone, &c, "attention.%s.alone", name);
-                if (kv == 0) check_run(check, run_merge, &c, "attention_merge.%s", name);
-            }
+        for (int k = 0; k < KV_TYPES; k++)
+            for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                for (int mixed = 0; mixed < 2; mixed++) {
+                    struct attention_case c = cases[i];
+                    c.isa = isa;
+                    c.kv.k = (enum kv_type)k;
+                    c.kv.v = (enum kv_type)(mixed ? (k + 1 + i) % KV_TYPES : (size_t)k);
+                    if (mixed && c.kv.v == c.kv.k) continue;
+                    if (goes_with(c.k_dim, c.kv.k) && goes_with(c.v_dim, c.kv.v))
+                        check_case(check, &c);
+                }
 }

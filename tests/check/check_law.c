@@ -7,11 +7,11 @@
 
 #include "tiny.h"
 
-enum { LENGTH = 1300, COLS = 4 * 16, BESIDE = 40 };
+enum { LENGTH = 1300, HEAD = 32, COLS = 4 * HEAD, BESIDE = 40 };
 
 struct law_case {
     enum cpu_isa isa;
-    enum kv_type kv;
+    struct kv_types kv;
     uint32_t window, chunk, threads;
     bool beside;
 };
@@ -25,7 +25,7 @@ static value_id make(struct tiny *t, uint32_t window) {
                                tiny_weight(t, quant_list[QUANT_f16], COLS / 2, COLS)};
         value_id qkv[3];
         graph_linear(&t->graph, x, 3, w, (struct weight *[3]){NULL}, qkv);
-        struct attention_args args = {.heads = 4, .kv_heads = 2, .k_dim = 16, .v_dim = 16,
+        struct attention_args args = {.heads = 4, .kv_heads = 2, .k_dim = HEAD, .v_dim = HEAD,
                                       .window = layer == 0 ? window : 0, .scale = 0.25f};
         value_id y = graph_attention(&t->graph, qkv[0], qkv[1], qkv[2], &args);
         x = graph_norm(&t->graph, graph_add(&t->graph, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);
@@ -87,9 +87,9 @@ void check_law(struct check *check) {
             for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct law_case c = cases[i];
                 c.isa = isa;
-                c.kv = (enum kv_type)kv;
+                c.kv = (struct kv_types){(enum kv_type)kv, (enum kv_type)kv};
                 check_run(check, run, &c, "graph.%s.%s.chunk%u_threads%u_window%u%s",
-                          cpu_isa_name(isa), kv == KV_F16 ? "f16" : "f32", c.chunk, c.threads,
+                          cpu_isa_name(isa), kv_name((enum kv_type)kv), c.chunk, c.threads,
                           c.window, c.beside ? "_beside" : "");
             }
     }

@@ -4,6 +4,7 @@
  * whole on one thread are, bit for bit, those of the same tokens in chunks, beside other sequences
  * and after a rollback, on three threads; and every instruction set gives the same. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 enum { TOKENS = 75 };
 
 struct law_case {
-    const char *path, *device, *isa;
+    const char *path, *device, *isa, *k, *v; /* k, v: cache formats, NULL the device's */
     void (*law)(const struct whole *w, const int32_t *id, const float *want);
 };
 
@@ -71,7 +72,8 @@ static void run(struct check_row *row, const void *arg) {
     const char *path = check_golden(row, "%s", c->path);
     int32_t id[TOKENS];
     struct whole w;
-    ob_engine_options options = {.device = c->device, .cpu_isa = c->isa, .threads = 1};
+    ob_engine_options options = {.device = c->device, .cpu_isa = c->isa, .threads = 1,
+                                 .kv_type_k = c->k, .kv_type_v = c->v};
     whole_open(&w, row, path, &options);
     whole_ids(&w, 1, id, TOKENS);
     float *want = whole_run_once(&w, id, TOKENS);
@@ -93,7 +95,8 @@ static void run_isa(struct check_row *row, const void *arg) {
     float *out[2];
     struct whole w;
     for (int i = 0; i < 2; i++) {
-        ob_engine_options options = {.device = "cpu", .cpu_isa = i ? c->isa : "scalar"};
+        ob_engine_options options = {.device = "cpu", .cpu_isa = i ? c->isa : "scalar",
+                                     .kv_type_k = c->k, .kv_type_v = c->v};
         whole_open(&w, row, check_golden(row, "%s", c->path), &options);
         whole_ids(&w, 1, id, TOKENS);
         out[i] = whole_run_once(&w, id, TOKENS);
@@ -117,12 +120,21 @@ void check_model_law(struct check *check) {
     for (int f = 0; f < WHOLE_FAMILIES; f++) {
         char path[64] = "models/";
         strcat(path, whole_family[f]);
-        run_laws(check, whole_family[f], (struct law_case){path, "ref", NULL, NULL});
-        run_laws(check, whole_family[f], (struct law_case){path, "cpu", NULL, NULL});
+        run_laws(check, whole_family[f], (struct law_case){.path = path, .device = "ref"});
+        run_laws(check, whole_family[f], (struct law_case){.path = path, .device = "cpu"});
     }
     CHECK_ISAS(check, isa) {
-        struct law_case c = {WHOLE_TINY, "cpu", cpu_isa_name(isa), NULL};
+        struct law_case c = {.path = WHOLE_TINY, .device = "cpu", .isa = cpu_isa_name(isa)};
         run_laws(check, "tiny", c);
         if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "tiny.%s.as_scalar", c.isa);
+        for (int kv = 0; kv < KV_TYPES; kv++) {
+            if (kv == KV_f16) continue; /* above */
+            char name[32];
+            c.k = kv_name((enum kv_type)kv);
+            c.v = kv == KV_q4_0 ? "q8_0" : c.k; /* a mixed cache, too */
+            snprintf(name, sizeof name, "tiny.%s", c.k);
+            run_laws(check, name, c);
+            if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "%s.%s.as_scalar", name, c.isa);
+        }
     }
 }

@@ -34,7 +34,7 @@ value_id tiny_input(struct tiny *t, uint32_t ids, uint32_t cols) {
 }
 
 void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t threads,
-               enum kv_type kv, uint32_t tokens) {
+               struct kv_types kv, uint32_t tokens) {
     *run = (struct tiny_run){.tiny = t, .kv.type = kv};
     const struct device_type *type = device_find(isa ? "cpu" : "ref");
     ob_error error = {0};
@@ -46,7 +46,7 @@ void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t t
     for (uint32_t g = 0; g < groups; g++) {
         const struct cache_group *group = &t->graph.group[g];
         bytes[g] = (size_t)group->layers * PAGE_TOKENS * group->kv_heads *
-                   (group->k_dim + group->v_dim) * (kv == KV_F16 ? 2 : 4);
+                   kv_position_bytes(kv, group->k_dim, group->v_dim);
         type->alloc(run->device, bytes[g] * TINY_SEQS * TINY_PAGES, &buffer[g], &error);
         for (uint32_t s = 0; s < TINY_SEQS; s++) {
             uint32_t *page = arena_array(&t->arena, TINY_PAGES, sizeof *page);

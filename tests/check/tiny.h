@@ -34,7 +34,7 @@ struct tiny_run {
 };
 /* isa NULL: the ref device. */
 void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t threads,
-               enum kv_type kv, uint32_t tokens);
+               struct kv_types kv, uint32_t tokens);
 void tiny_close(struct tiny_run *run);
 /* Adds count[s] tokens to each sequence s; ids are the positions + 17 * s. Copies the output rows
  * of all its tokens, sequence after sequence; out NULL: dropped. */

@@ -114,7 +114,7 @@ def test_warm_up():
     (['-b', '0'], '--batch: "0" is no list'),
     (['-b', '1,'], '--batch: "1," is no list'),
     (['-t', 'all'], '--threads: "all" is no list'),
-    (['--kv-type', 'f16,f17'], '--kv-type: "f16,f17" is no list of f16|f32'),
+    (['--kv-type', 'f16,f17'], '--kv-type: "f16,f17" is no list of f16|bf16|f32|q8_0|q4_0'),
     (['--csv', '--md'], '--csv, --md and --json exclude each other'),
     (['-p', '0', '-n', '0'], 'nothing to measure'),
 ])

@@ -329,6 +329,7 @@ static void what_is_wrong_is_known_before_loading(void **state) {
     } bad[] = {
         {{.model = MODEL, .device = "abacus"}, "device", "there are: auto, cpu, ref"},
         {{.model = MODEL, .kv_type = "f8"}, "kv_type", "f8"},
+        {{.model = MODEL, .kv_type = "q8_0", .kv_type_v = "F16"}, "kv_type_v", "F16"},
         {{.model = MODEL, .kv_memory = 1}, "kv_memory", "no page of 64 tokens"},
         {{.model = MODEL, .kv_memory = 65536, .context = 65}, "context", "65 tokens"},
         {{.model = "/no/such"}, "", "cannot open"},

@@ -96,10 +96,41 @@ static void bad_options_are_named(void **state) {
     source_close(&source);
 }
 
+/* Heads of 16 features do not go with blocks of 32: said before anything is loaded. */
+static void cache_formats_must_divide_the_heads(void **state) {
+    (void)state;
+    static const struct {
+        ob_engine_options options;
+        const char *says;
+    } bad[] = {
+        {{.kv_type = "q8_0"},
+         "kv_type_k: q8_0 takes blocks of 32 features, this model's heads have 16"},
+        {{.kv_type_v = "q4_0"},
+         "kv_type_v: q4_0 takes blocks of 32 features, this model's heads have 16"},
+    };
+    struct source *source;
+    struct engine *engine;
+    assert_int_equal(source_open("tests/golden/models/llama", &source, NULL), OB_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ob_error error;
+        char line[1024];
+        assert_int_equal(engine_check(source, &bad[i].options, &error), OB_ERR_UNSUPPORTED);
+        if (!strstr(ob_error_line(&error, line, sizeof line), bad[i].says)) fail_msg("%s", line);
+        assert_int_equal(engine_open(source, &bad[i].options, &engine, &error),
+                         OB_ERR_UNSUPPORTED);
+    }
+    ob_engine_options mixed = {.kv_type_k = "bf16", .kv_type_v = "f32"};
+    assert_int_equal(engine_open(source, &mixed, &engine, NULL), OB_OK);
+    assert_string_equal(engine_kv_text(engine), "bf16+f32");
+    engine_close(&engine);
+    source_close(&source);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_memory_changes_nothing),
         cmocka_unit_test(bad_options_are_named),
+        cmocka_unit_test(cache_formats_must_divide_the_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,9 +188,12 @@ static void kv_memory_is_counted(void **state) {
     struct change none = {0};
     assert_int_equal(open_changed(state, &none, &source, &model, NULL), OB_OK);
     /* 2 layers x 2 heads x (64 + 64) x 2 bytes = 1024 a token, in pages of 64 */
-    assert_int_equal(model_kv_bytes(model, 64, 2), 65536);
-    assert_int_equal(model_kv_bytes(model, 65, 2), 131072);
-    assert_int_equal(model_kv_bytes(model, 64, 4), 131072);
+    assert_int_equal(model_kv_bytes(model, 64, (struct kv_types){KV_f16, KV_bf16}), 65536);
+    assert_int_equal(model_kv_bytes(model, 65, (struct kv_types){KV_f16, KV_f16}), 131072);
+    assert_int_equal(model_kv_bytes(model, 64, (struct kv_types){KV_f32, KV_f32}), 131072);
+    /* 64 features are 2 blocks of 34 or 18 bytes */
+    assert_int_equal(model_kv_bytes(model, 64, (struct kv_types){KV_q8_0, KV_q4_0}),
+                     64 * 2 * 2 * 2 * (34 + 18));
     model_close(&model);
     source_close(&source);
 }

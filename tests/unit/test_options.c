@@ -155,8 +155,8 @@ static void errors_name_the_word(void **state) {
         {"--temp abc", "--temp: \"abc\" is not a number"},
         {"--top-k x", "--top-k: \"x\" is not a whole number"},
         {"--top-p 2", "--top-p: 2 is not from 0 to 1"},
-        {"--kv-type f8", "--kv-type: \"f8\" is none of f16|f32"},
-        {"--kv-type f1", "--kv-type: \"f1\" is none of f16|f32"},
+        {"--kv-type f8", "--kv-type: \"f8\" is none of f16|bf16|f32|q8_0|q4_0"},
+        {"--kv-type f1", "--kv-type: \"f1\" is none of f16|bf16|f32|q8_0|q4_0"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         assert_false(parse(COMMAND_run, row[i].line));

@@ -44,8 +44,8 @@ struct unit {
 static size_t parts_bytes(uint32_t v_dim) {
     return ATTENTION_ROWS * attention_part_floats(v_dim) * sizeof(float);
 }
-size_t cpu_attention_scratch(uint32_t v_dim) {
-    return cpu_round64(attention_scratch()) + 2 * parts_bytes(v_dim);
+size_t cpu_attention_scratch(uint32_t k_dim, uint32_t v_dim) {
+    return cpu_round64(attention_scratch(k_dim)) + 2 * parts_bytes(v_dim);
 }
 size_t cpu_attention_parts(const struct cpu_device *device, uint32_t v_dim) {
     return (UNITS_A_THREAD + SLOTS_A_THREAD) * (size_t)device->threads * parts_bytes(v_dim);
@@ -71,14 +71,15 @@ static void store_span(void *arg, uint32_t chunk, uint32_t thread) {
     struct attention_store job = {.k_dim = a->node->u.attention.k_dim,
                                   .v_dim = a->node->u.attention.v_dim,
                                   .slot = span->pos % PAGE_TOKENS,
-                                  .rows = span->rows};
+                                  .rows = span->rows,
+                                  .type = p->kv_type};
     job.k_stride = (size_t)kv_heads * job.k_dim;
     job.v_stride = (size_t)kv_heads * job.v_dim;
     job.k = cpu_value(p, a->node->in[1]) + span->row * job.k_stride + (size_t)h * job.k_dim;
     job.v = cpu_value(p, a->node->in[2]) + span->row * job.v_stride + (size_t)h * job.v_dim;
     job.block = block_of(a, span->seq, span->pos / PAGE_TOKENS, h);
     assert(job.block);
-    a->kernels->attention_store[p->kv_type](&job);
+    a->kernels->attention_store(&job);
 }
 
 static void store(struct attend *a) {
@@ -151,6 +152,7 @@ static void attend_split(const struct attend *a, const struct unit *u, uint32_t 
     }
     struct attention_job job = {.k_dim = k_dim,
                                 .v_dim = n->u.attention.v_dim,
+                                .type = a->plan->kv_type,
                                 .scale = n->u.attention.scale,
                                 .softcap = n->u.attention.softcap,
                                 .block = block,
@@ -158,7 +160,7 @@ static void attend_split(const struct attend *a, const struct unit *u, uint32_t 
                                 .row = row,
                                 .rows = rows,
                                 .scratch = scratch};
-    a->kernels->attention[a->plan->kv_type](&job);
+    a->kernels->attention(&job);
 }
 
 static void clear(const struct attend *a, const struct unit *u, float *states) {
@@ -186,7 +188,8 @@ static void run_unit(void *arg, uint32_t chunk, uint32_t thread) {
     const struct attend *a = arg;
     struct unit u = unit_of(a, chunk);
     char *scratch = cpu_scratch(a->plan, thread);
-    float *states = (float *)(void *)(scratch + cpu_round64(attention_scratch()));
+    size_t used = attention_scratch(a->node->u.attention.k_dim);
+    float *states = (float *)(void *)(scratch + cpu_round64(used));
     float *parts = states + ATTENTION_ROWS * a->part_floats;
     clear(a, &u, states);
     for (uint32_t split = u.begin; split < u.end; split++) {
@@ -243,7 +246,7 @@ void cpu_attention(struct device_plan *p, const struct node *n) {
     uint32_t kv_heads = n->u.attention.kv_heads, v_dim = n->u.attention.v_dim;
     struct attend a = {.plan = p, .node = n, .kernels = p->device->kernels, .group = cache->group};
     a.page_bytes = p->page_bytes[cache->group];
-    a.block_bytes = attention_block_bytes(n->u.attention.k_dim, v_dim, (enum kernels_kv)p->kv_type);
+    a.block_bytes = PAGE_TOKENS * kv_position_bytes(p->kv_type, n->u.attention.k_dim, v_dim);
     a.layer = (char *)p->kv[cache->group]->p + cache->slot * kv_heads * a.block_bytes;
     a.part_floats = attention_part_floats(v_dim);
     a.share = n->u.attention.heads / kv_heads;

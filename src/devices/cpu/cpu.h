@@ -27,9 +27,7 @@ struct cpu_device {
 
 extern const struct device_type device_cpu, device_ref;
 
-_Static_assert((int)KV_F32 == KERNELS_KV_F32 && (int)KV_F16 == KERNELS_KV_F16 &&
-                   (int)PAGE_TOKENS == ATTENTION_PAGE,
-               "graph and kernels agree");
+_Static_assert((int)PAGE_TOKENS == ATTENTION_PAGE, "graph and kernels agree");
 
 struct device_buffer {
     void *p;
@@ -49,7 +47,7 @@ struct device_plan {
     struct cpu_device *device;
     const struct graph *graph;
     struct arena arena;
-    enum kv_type kv_type;
+    struct kv_types kv_type;
     struct device_buffer **kv; /* [groups] */
     size_t *page_bytes;        /* [groups] */
     uint32_t tokens, logits;
@@ -109,7 +107,7 @@ ob_status cpu_run(struct device *device, struct device_plan *plan, const struct 
 void cpu_linear(struct device_plan *plan, const struct node *node);
 
 /* attention.c: bytes a thread's scratch and the parts of a plan need for the widest node. */
-size_t cpu_attention_scratch(uint32_t v_dim);
+size_t cpu_attention_scratch(uint32_t k_dim, uint32_t v_dim);
 size_t cpu_attention_parts(const struct cpu_device *device, uint32_t v_dim);
 void cpu_attention(struct device_plan *plan, const struct node *node);
 

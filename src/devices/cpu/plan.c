@@ -100,7 +100,8 @@ static struct sizes measure(const struct device_plan *p) {
             s.scratch = max(s.scratch, max(kernels_linear_scratch(), act_row_bytes(x->cols)));
         }
         if (n->op == OP_attention) {
-            s.scratch = max(s.scratch, cpu_attention_scratch(n->u.attention.v_dim));
+            s.scratch = max(s.scratch, cpu_attention_scratch(n->u.attention.k_dim,
+                                                           n->u.attention.v_dim));
             s.parts = max(s.parts, cpu_attention_parts(p->device, n->u.attention.v_dim));
         }
     }

@@ -10,12 +10,16 @@
 #include "kernels/body/simple.h"
 #include "kernels/body/norm.h"
 #include "kernels/body/rope.h"
+#include "kernels/body/act.h"
+#include "kernels/body/inline.h"
+#include "kernels/body/attention_kv.h"
+#include "kernels/body/attention_score.h"
 #include "kernels/body/attention.h"
 
 #define OPS                                                                             \
     .add = add, .scale = scale, .softcap = softcap, .glu_silu = glu_silu,               \
     .glu_gelu_tanh = glu_gelu_tanh, .glu_gelu_erf = glu_gelu_erf, .glu_relu = glu_relu, \
     .norm_rms = norm_rms, .norm_layer = norm_layer, .rope = rope,                       \
-    .attention_store = {attention_store_f32, attention_store_f16},                      \
-    .attention = {attention_f32, attention_f16}, .attention_clear = attention_clear,    \
-    .attention_merge = attention_merge, .attention_finish = attention_finish
+    .attention_store = attention_store, .attention = attention,                         \
+    .attention_clear = attention_clear, .attention_merge = attention_merge,             \
+    .attention_finish = attention_finish

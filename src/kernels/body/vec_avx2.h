@@ -50,6 +50,47 @@ VEC_INLINE void vf_store_f16_n(uint16_t *p, vf v, uint32_t n) {
     vf_store_f16(t, v);
     memcpy(p, t, n * sizeof *p);
 }
+VEC_INLINE __m256 vec_load_bf16(const uint16_t *p) {
+    __m256i x = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
+}
+VEC_INLINE vf vf_load_bf16(const uint16_t *p) { HALVES(vec_load_bf16(p), vec_load_bf16(p + 8)); }
+VEC_INLINE __m256i vec_bf16(__m256 v) {
+    __m256i x = _mm256_castps_si256(v), high = _mm256_srli_epi32(x, 16);
+    __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    __m256i even = _mm256_add_epi32(x, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    return _mm256_blendv_epi8(_mm256_srli_epi32(even, 16),
+                              _mm256_or_si256(high, _mm256_set1_epi32(0x40)), nan);
+}
+VEC_INLINE void vf_store_bf16(uint16_t *p, vf v) {
+    __m256i both = _mm256_packus_epi32(vec_bf16(v.a), vec_bf16(v.b));
+    _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(both, 0xd8));
+}
+VEC_INLINE __m256 vec_load_i8(const int8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+}
+VEC_INLINE vf vf_load_i8(const int8_t *p) { HALVES(vec_load_i8(p), vec_load_i8(p + 8)); }
+VEC_INLINE void vf_store_i8(int8_t *p, vf v) {
+    __m256i both = _mm256_packs_epi32(_mm256_cvtps_epi32(v.a), _mm256_cvtps_epi32(v.b));
+    both = _mm256_permute4x64_epi64(both, 0xd8);
+    _mm_storeu_si128((__m128i *)p, _mm_packs_epi16(_mm256_castsi256_si128(both),
+                                                   _mm256_extracti128_si256(both, 1)));
+}
+VEC_INLINE __m256 vec_low(__m256i x) {
+    x = _mm256_and_si256(x, _mm256_set1_epi32(15));
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(x, _mm256_set1_epi32(8)));
+}
+VEC_INLINE __m256i vec_bytes(const uint8_t *p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+VEC_INLINE vf vf_load_low(const uint8_t *p) {
+    HALVES(vec_low(vec_bytes(p)), vec_low(vec_bytes(p + 8)));
+}
+VEC_INLINE vf vf_load_high(const uint8_t *p) {
+    HALVES(vec_low(_mm256_srli_epi32(vec_bytes(p), 4)),
+           vec_low(_mm256_srli_epi32(vec_bytes(p + 8), 4)));
+}
 
 VEC_INLINE vf vf_add(vf x, vf y) { HALVES(_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)); }
 VEC_INLINE vf vf_sub(vf x, vf y) { HALVES(_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)); }
@@ -117,6 +158,38 @@ VEC_INLINE void vf_zip(vf even, vf odd, vf *x, vf *y) {
     *x = vec_weave(even.a, odd.a);
     *y = vec_weave(even.b, odd.b);
 }
+
+/* vpmaddubsw wants one side unsigned: |code|, whose sign goes to q. Two products of at most
+ * 128 * 127 fit in 16 bits. */
+typedef struct vi { __m256i a, b; } vi;
+typedef struct vb { __m256i a, b; } vb;
+VEC_INLINE vi vi_set1(int32_t x) { return (vi){_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+VEC_INLINE vi vi_start(int32_t sum) {
+    (void)sum;
+    return vi_set1(0);
+}
+VEC_INLINE vb vb_load(const int8_t *p) {
+    return (vb){_mm256_loadu_si256((const __m256i *)p),
+                _mm256_loadu_si256((const __m256i *)(p + 32))};
+}
+VEC_INLINE void vb_load_nibbles(const uint8_t *p, vb *low, vb *high) {
+    const __m256i mask = _mm256_set1_epi8(15);
+    vb x = vb_load((const int8_t *)p);
+    *low = (vb){_mm256_and_si256(x.a, mask), _mm256_and_si256(x.b, mask)};
+    *high = (vb){_mm256_and_si256(_mm256_srli_epi32(x.a, 4), mask),
+                 _mm256_and_si256(_mm256_srli_epi32(x.b, 4), mask)};
+}
+VEC_INLINE __m256i vec_dot(__m256i sum, __m256i code, __m256i q) {
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(code), _mm256_sign_epi8(q, code));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+VEC_INLINE vi vi_dot(vi a, vb b, const int8_t *q) {
+    int32_t four;
+    memcpy(&four, q, sizeof four);
+    __m256i all = _mm256_set1_epi32(four);
+    return (vi){vec_dot(a.a, b.a, all), vec_dot(a.b, b.b, all)};
+}
+VEC_INLINE vf vf_from_vi(vi a) { HALVES(_mm256_cvtepi32_ps(a.a), _mm256_cvtepi32_ps(a.b)); }
 
 #undef HALVES
 #endif

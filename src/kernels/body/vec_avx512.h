@@ -40,6 +40,37 @@ VEC_INLINE void vf_store_f16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *
 VEC_INLINE void vf_store_f16_n(uint16_t *p, vf a, uint32_t n) {
     _mm256_mask_storeu_epi16(p, vec_first(n), vec_half(a));
 }
+VEC_INLINE vf vf_load_bf16(const uint16_t *p) {
+    __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
+}
+VEC_INLINE void vf_store_bf16(uint16_t *p, vf a) {
+    __m512i x = _mm512_castps_si512(a), high = _mm512_srli_epi32(x, 16);
+    __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    __m512i even = _mm512_add_epi32(x, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __m512i r = _mm512_mask_or_epi32(_mm512_srli_epi32(even, 16),
+                                     _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), high,
+                                     _mm512_set1_epi32(0x40));
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(r));
+}
+VEC_INLINE vf vf_load_i8(const int8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+VEC_INLINE void vf_store_i8(int8_t *p, vf a) {
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a)));
+}
+/* A permutation looks at the low four bits of an index. */
+VEC_INLINE vf vec_code(__m512i nibble) {
+    return _mm512_permutexvar_ps(
+        nibble, _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7));
+}
+VEC_INLINE vf vf_load_low(const uint8_t *p) {
+    return vec_code(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+VEC_INLINE vf vf_load_high(const uint8_t *p) {
+    __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+    return vec_code(_mm512_srli_epi32(x, 4));
+}
 
 VEC_INLINE vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 VEC_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
@@ -86,5 +117,27 @@ VEC_INLINE void vf_zip(vf even, vf odd, vf *a, vf *b) {
     *a = _mm512_permutex2var_ps(even, from, odd);
     *b = _mm512_permutex2var_ps(even, _mm512_add_epi32(from, _mm512_set1_epi32(8)), odd);
 }
+
+/* vpdpbusd wants one side unsigned: codes + 128, which adds 128 * sum(q) that the start takes off.
+ * Nibbles are unsigned as they are. */
+typedef __m512i vi;
+typedef __m512i vb;
+VEC_INLINE vi vi_set1(int32_t x) { return _mm512_set1_epi32(x); }
+VEC_INLINE vi vi_start(int32_t sum) { return _mm512_set1_epi32(-128 * sum); }
+VEC_INLINE vb vb_load(const int8_t *p) {
+    return _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(-128));
+}
+VEC_INLINE void vb_load_nibbles(const uint8_t *p, vb *low, vb *high) {
+    const __m512i mask = _mm512_set1_epi8(15);
+    __m512i x = _mm512_loadu_si512(p);
+    *low = _mm512_and_si512(x, mask);
+    *high = _mm512_and_si512(_mm512_srli_epi32(x, 4), mask);
+}
+VEC_INLINE vi vi_dot(vi a, vb b, const int8_t *q) {
+    int32_t four;
+    memcpy(&four, q, sizeof four);
+    return _mm512_dpbusd_epi32(a, b, _mm512_set1_epi32(four));
+}
+VEC_INLINE vf vf_from_vi(vi a) { return _mm512_cvtepi32_ps(a); }
 
 #endif

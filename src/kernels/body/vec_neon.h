@@ -53,6 +53,41 @@ VEC_INLINE void vf_store_f16_n(uint16_t *p, vf v, uint32_t n) {
     vf_store_f16(t, v);
     memcpy(p, t, n * sizeof *p);
 }
+VEC_INLINE vf vf_load_bf16(const uint16_t *p) {
+    QUARTERS(vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p + 4 * i), 16)));
+}
+VEC_INLINE void vf_store_bf16(uint16_t *p, vf v) {
+    for (int i = 0; i < 4; i++) {
+        uint32x4_t x = vreinterpretq_u32_f32(v.q[i]), high = vshrq_n_u32(x, 16);
+        uint32x4_t odd = vandq_u32(high, vdupq_n_u32(1));
+        uint32x4_t even = vaddq_u32(x, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+        uint32x4_t r = vbslq_u32(vceqq_f32(v.q[i], v.q[i]), vshrq_n_u32(even, 16),
+                                 vorrq_u32(high, vdupq_n_u32(0x40)));
+        vst1_u16(p + 4 * i, vmovn_u32(r));
+    }
+}
+VEC_INLINE vf vec_widen(int8x16_t x) {
+    int16x8_t low = vmovl_s8(vget_low_s8(x)), high = vmovl_s8(vget_high_s8(x));
+    return (vf){{vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))),
+                 vcvtq_f32_s32(vmovl_s16(vget_high_s16(low))),
+                 vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))),
+                 vcvtq_f32_s32(vmovl_s16(vget_high_s16(high)))}};
+}
+VEC_INLINE vf vf_load_i8(const int8_t *p) { return vec_widen(vld1q_s8(p)); }
+VEC_INLINE vf vf_load_low(const uint8_t *p) {
+    int8x16_t x = vreinterpretq_s8_u8(vandq_u8(vld1q_u8(p), vdupq_n_u8(15)));
+    return vec_widen(vsubq_s8(x, vdupq_n_s8(8)));
+}
+VEC_INLINE vf vf_load_high(const uint8_t *p) {
+    int8x16_t x = vreinterpretq_s8_u8(vshrq_n_u8(vld1q_u8(p), 4));
+    return vec_widen(vsubq_s8(x, vdupq_n_s8(8)));
+}
+VEC_INLINE void vf_store_i8(int8_t *p, vf v) {
+    int16x4_t x[4];
+    for (int i = 0; i < 4; i++) x[i] = vmovn_s32(vcvtnq_s32_f32(v.q[i]));
+    vst1q_s8(p, vcombine_s8(vmovn_s16(vcombine_s16(x[0], x[1])),
+                            vmovn_s16(vcombine_s16(x[2], x[3]))));
+}
 
 VEC_INLINE vf vf_add(vf a, vf b) { QUARTERS(vaddq_f32(a.q[i], b.q[i])); }
 VEC_INLINE vf vf_sub(vf a, vf b) { QUARTERS(vsubq_f32(a.q[i], b.q[i])); }
@@ -107,6 +142,36 @@ VEC_INLINE void vf_zip(vf even, vf odd, vf *a, vf *b) {
         b->q[2 * i] = y.val[0], b->q[2 * i + 1] = y.val[1];
     }
 }
+
+typedef struct vi { int32x4_t q[4]; } vi;
+typedef struct vb { int8x16_t q[4]; } vb;
+VEC_INLINE vi vi_set1(int32_t x) {
+    return (vi){{vdupq_n_s32(x), vdupq_n_s32(x), vdupq_n_s32(x), vdupq_n_s32(x)}};
+}
+VEC_INLINE vi vi_start(int32_t sum) {
+    (void)sum;
+    return vi_set1(0);
+}
+VEC_INLINE vb vb_load(const int8_t *p) {
+    vb b;
+    for (int i = 0; i < 4; i++) b.q[i] = vld1q_s8(p + 16 * i);
+    return b;
+}
+VEC_INLINE void vb_load_nibbles(const uint8_t *p, vb *low, vb *high) {
+    for (int i = 0; i < 4; i++) {
+        uint8x16_t x = vld1q_u8(p + 16 * i);
+        low->q[i] = vreinterpretq_s8_u8(vandq_u8(x, vdupq_n_u8(15)));
+        high->q[i] = vreinterpretq_s8_u8(vshrq_n_u8(x, 4));
+    }
+}
+VEC_INLINE vi vi_dot(vi a, vb b, const int8_t *q) {
+    int32_t four;
+    memcpy(&four, q, sizeof four);
+    int8x16_t all = vreinterpretq_s8_s32(vdupq_n_s32(four));
+    for (int i = 0; i < 4; i++) a.q[i] = vdotq_s32(a.q[i], b.q[i], all);
+    return a;
+}
+VEC_INLINE vf vf_from_vi(vi a) { QUARTERS(vcvtq_f32_s32(a.q[i])); }
 
 #undef QUARTERS
 #endif

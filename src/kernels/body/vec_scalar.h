@@ -3,6 +3,8 @@
 #ifndef KERNELS_BODY_VEC_ISA_H
 #define KERNELS_BODY_VEC_ISA_H
 
+#include <math.h>
+
 #include "kernels/body/vec.h"
 #include "quant/quant.h"
 
@@ -34,6 +36,17 @@ VEC_INLINE void vf_store_f16_n(uint16_t *p, vf a, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) p[i] = quant_f32_to_f16(a.v[i]);
 }
 VEC_INLINE void vf_store_f16(uint16_t *p, vf a) { vf_store_f16_n(p, a, VF); }
+
+VEC_INLINE vf vf_load_bf16(const uint16_t *p) { LANES(quant_bf16_to_f32(p[i])); }
+VEC_INLINE void vf_store_bf16(uint16_t *p, vf a) {
+    for (int i = 0; i < VF; i++) p[i] = quant_f32_to_bf16(a.v[i]);
+}
+VEC_INLINE vf vf_load_i8(const int8_t *p) { LANES(p[i]); }
+VEC_INLINE void vf_store_i8(int8_t *p, vf a) {
+    for (int i = 0; i < VF; i++) p[i] = (int8_t)rintf(a.v[i]);
+}
+VEC_INLINE vf vf_load_low(const uint8_t *p) { LANES((float)((p[i] & 15) - 8)); }
+VEC_INLINE vf vf_load_high(const uint8_t *p) { LANES((float)((p[i] >> 4) - 8)); }
 
 VEC_INLINE vf vf_add(vf a, vf b) { LANES(a.v[i] + b.v[i]); }
 VEC_INLINE vf vf_sub(vf a, vf b) { LANES(a.v[i] - b.v[i]); }
@@ -73,6 +86,34 @@ VEC_INLINE void vf_zip(vf even, vf odd, vf *a, vf *b) {
         a->v[2 * i + 1] = odd.v[i], b->v[2 * i + 1] = odd.v[i + 8];
     }
 }
+
+typedef struct vi { int32_t v[16]; } vi;
+typedef struct vb { int8_t v[64]; } vb;
+VEC_INLINE vi vi_set1(int32_t x) {
+    vi a;
+    for (int i = 0; i < VF; i++) a.v[i] = x;
+    return a;
+}
+VEC_INLINE vi vi_start(int32_t sum) {
+    (void)sum;
+    return vi_set1(0);
+}
+VEC_INLINE vb vb_load(const int8_t *p) {
+    vb b;
+    memcpy(b.v, p, sizeof b.v);
+    return b;
+}
+VEC_INLINE void vb_load_nibbles(const uint8_t *p, vb *low, vb *high) {
+    for (int i = 0; i < 4 * VF; i++) {
+        low->v[i] = (int8_t)(p[i] & 15);
+        high->v[i] = (int8_t)(p[i] >> 4);
+    }
+}
+VEC_INLINE vi vi_dot(vi a, vb b, const int8_t *q) {
+    for (int i = 0; i < 4 * VF; i++) a.v[i / 4] += b.v[i] * q[i % 4];
+    return a;
+}
+VEC_INLINE vf vf_from_vi(vi a) { LANES((float)a.v[i]); }
 
 #undef LANES
 #endif

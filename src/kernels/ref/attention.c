@@ -2,51 +2,131 @@
  *
  * attention.c: softmax(scale * q k^T) v over the positions a row sees (arXiv 1706.03762), with an
  * optional cap * tanh(s / cap) on the scores (arXiv 2408.00118), cut into parts that are merged
- * (Milakov and Gimelshein, arXiv 1805.02867). Layout of the cache: kernels.h. */
+ * (Milakov and Gimelshein, arXiv 1805.02867). Layout and formats of the cache: kernels.h. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/ref/ref.h"
 
-static float get(const void *block, size_t i, enum kernels_kv kv) {
-    return kv == KERNELS_KV_F16 ? quant_f16_to_f32(((const uint16_t *)block)[i])
-                                : ((const float *)block)[i];
+enum { BLOCK = 32, PAGE = ATTENTION_PAGE };
+
+/* One part of a block, K or V: feature `d` of position `slot`. */
+struct place {
+    void *base;
+    enum kv_type type;
+    uint32_t dim;
+    bool keys;
+};
+
+static struct place keys(const struct attention_job *job, uint32_t page) {
+    return (struct place){(void *)job->block[page], job->type.k, job->k_dim, true};
 }
-static void put(void *block, size_t i, enum kernels_kv kv, float x) {
-    if (kv == KERNELS_KV_F16) ((uint16_t *)block)[i] = quant_f32_to_f16(x);
-    else ((float *)block)[i] = x;
+static struct place values(void *block, struct kv_types type, uint32_t k_dim, uint32_t v_dim) {
+    char *base = (char *)block + PAGE * quant_row_bytes(kv_quant(type.k), k_dim);
+    return (struct place){base, type.v, v_dim, false};
 }
 
-static void store(const struct attention_store *job, enum kernels_kv kv) {
-    size_t v_base = (size_t)job->k_dim * ATTENTION_PAGE;
-    for (uint32_t r = 0; r < job->rows; r++) {
-        size_t slot = job->slot + r;
-        for (uint32_t d = 0; d < job->k_dim; d++)
-            put(job->block, d * ATTENTION_PAGE + slot, kv, job->k[r * job->k_stride + d]);
-        for (uint32_t d = 0; d < job->v_dim; d++)
-            put(job->block, v_base + slot * job->v_dim + d, kv, job->v[r * job->v_stride + d]);
+static size_t element(const struct place *p, uint32_t d, uint32_t slot) {
+    return p->keys ? (size_t)d * PAGE + slot : (size_t)slot * p->dim + d;
+}
+/* The byte of a code, and how far it is shifted in it. */
+static uint8_t *code_at(const struct place *p, uint32_t d, uint32_t slot, int *shift) {
+    size_t byte;
+    uint32_t half = p->keys ? 4 : 16; /* features in the low nibbles, then as many in the high */
+    if (p->type == KV_q8_0) {
+        *shift = 0;
+        byte = p->keys ? ((size_t)d / 4 * PAGE + slot) * 4 + d % 4 : element(p, d, slot);
+    } else {
+        *shift = d % (2 * half) < half ? 0 : 4;
+        byte = p->keys ? ((size_t)d / 8 * PAGE + slot) * 4 + d % 4
+                       : ((size_t)slot * p->dim + d / 32 * 32) / 2 + d % 16;
+    }
+    return (uint8_t *)p->base + byte;
+}
+static uint16_t *scale_at(const struct place *p, uint32_t d, uint32_t slot) {
+    size_t codes = (size_t)p->dim * PAGE / (p->type == KV_q4_0 ? 2 : 1);
+    return (uint16_t *)(void *)((char *)p->base + codes) + d / BLOCK * PAGE + slot;
+}
+
+static double get(const struct place *p, uint32_t d, uint32_t slot) {
+    size_t i = element(p, d, slot);
+    int shift;
+    switch (p->type) {
+    case KV_bf16: return quant_bf16_to_f32(((const uint16_t *)p->base)[i]);
+    case KV_f16: return quant_f16_to_f32(((const uint16_t *)p->base)[i]);
+    case KV_f32: return ((const float *)p->base)[i];
+    default: break;
+    }
+    uint8_t byte = *code_at(p, d, slot, &shift);
+    int code = p->type == KV_q8_0 ? (int8_t)byte : (byte >> shift & 15) - 8;
+    return (double)code * quant_f16_to_f32(*scale_at(p, d, slot));
+}
+
+static void put_code(const struct place *p, uint32_t d, uint32_t slot, int code) {
+    int shift;
+    uint8_t *byte = code_at(p, d, slot, &shift);
+    if (p->type == KV_q8_0) *byte = (uint8_t)code;
+    else *byte = (uint8_t)((*byte & (0xf0 >> shift)) | (code + 8) << shift);
+}
+
+/* 32 features of a position, as kernels.h defines it. */
+static void put_block(const struct place *p, uint32_t d, uint32_t slot, const float *x) {
+    float up = -INFINITY, down = -INFINITY;
+    bool finite = true;
+    for (int i = 0; i < BLOCK; i++) {
+        up = x[i] > up ? x[i] : up;
+        down = -x[i] > down ? -x[i] : down;
+        finite &= (bool)isfinite(x[i]);
+    }
+    float scale = p->type == KV_q8_0 ? (up > down ? up : down) / 127 : (up > down ? up : -down) / -8;
+    uint16_t half = finite && fabsf(scale) < 65520 ? quant_f32_to_f16(scale) : 0x7e00;
+    if ((half & 0x7fff) == 0) half = 0;
+    *scale_at(p, d, slot) = half;
+    float inverse = half == 0 || half == 0x7e00 ? 0 : 1 / quant_f16_to_f32(half);
+    float low = p->type == KV_q8_0 ? -127 : -8, high = p->type == KV_q8_0 ? 127 : 7;
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        float t = inverse == 0 ? 0 : x[i] * inverse;
+        put_code(p, d + i, slot, (int)rintf(t < low ? low : t > high ? high : t));
     }
 }
-void attention_store_f32_ref(const struct attention_store *job) { store(job, KERNELS_KV_F32); }
-void attention_store_f16_ref(const struct attention_store *job) { store(job, KERNELS_KV_F16); }
 
-static double score(const struct attention_job *job, const float *q, uint32_t pos,
-                    enum kernels_kv kv) {
-    const void *block = job->block[pos / ATTENTION_PAGE];
+static void put_row(const struct place *p, uint32_t slot, const float *x) {
+    for (uint32_t d = 0; d < p->dim; d++) {
+        size_t i = element(p, d, slot);
+        switch (p->type) {
+        case KV_bf16: ((uint16_t *)p->base)[i] = quant_f32_to_bf16(x[d]); break;
+        case KV_f16: ((uint16_t *)p->base)[i] = quant_f32_to_f16(x[d]); break;
+        case KV_f32: ((float *)p->base)[i] = x[d]; break;
+        default:
+            if (d % BLOCK == 0) put_block(p, d, slot, x + d);
+        }
+    }
+}
+
+void attention_store_ref(const struct attention_store *job) {
+    struct place k = {job->block, job->type.k, job->k_dim, true};
+    struct place v = values(job->block, job->type, job->k_dim, job->v_dim);
+    for (uint32_t r = 0; r < job->rows; r++) {
+        put_row(&k, job->slot + r, job->k + r * job->k_stride);
+        put_row(&v, job->slot + r, job->v + r * job->v_stride);
+    }
+}
+
+static double score(const struct attention_job *job, const float *q, uint32_t pos) {
+    struct place k = keys(job, pos / PAGE);
     double s = 0;
-    for (uint32_t d = 0; d < job->k_dim; d++)
-        s += (double)q[d] * get(block, (size_t)d * ATTENTION_PAGE + pos % ATTENTION_PAGE, kv);
+    for (uint32_t d = 0; d < job->k_dim; d++) s += (double)q[d] * get(&k, d, pos % PAGE);
     s *= job->scale;
     return job->softcap > 0 ? job->softcap * tanh(s / job->softcap) : s;
 }
 
-static void reduce_row(const struct attention_job *job, const struct attention_row *row,
-                       enum kernels_kv kv) {
+static void reduce_row(const struct attention_job *job, const struct attention_row *row) {
     double s[ATTENTION_SPLIT], sum = 0, max = -INFINITY;
-    uint32_t limit = job->pages * ATTENTION_PAGE, end = row->end < limit ? row->end : limit;
+    uint32_t limit = job->pages * PAGE, end = row->end < limit ? row->end : limit;
     attention_clear_ref(row->part, job->v_dim);
     if (row->begin >= end) return;
     for (uint32_t i = row->begin; i < end; i++) {
-        s[i] = score(job, row->q, i, kv);
+        s[i] = score(job, row->q, i);
         max = s[i] <= max ? max : s[i];
     }
     for (uint32_t i = row->begin; i < end; i++) sum += s[i] = exp(s[i] - max);
@@ -57,18 +137,16 @@ static void reduce_row(const struct attention_job *job, const struct attention_r
     for (uint32_t d = 0; d < job->v_dim; d++) {
         double out = 0;
         for (uint32_t i = row->begin; i < end; i++) {
-            size_t at = (size_t)job->k_dim * ATTENTION_PAGE +
-                        (size_t)(i % ATTENTION_PAGE) * job->v_dim + d;
-            out += s[i] * get(job->block[i / ATTENTION_PAGE], at, kv);
+            void *block = (void *)job->block[i / PAGE];
+            struct place v = values(block, job->type, job->k_dim, job->v_dim);
+            out += s[i] * get(&v, d, i % PAGE);
         }
         row->part[16 + d] = (float)(out * fix);
     }
 }
-static void reduce(const struct attention_job *job, enum kernels_kv kv) {
-    for (uint32_t r = 0; r < job->rows; r++) reduce_row(job, &job->row[r], kv);
+void attention_ref(const struct attention_job *job) {
+    for (uint32_t r = 0; r < job->rows; r++) reduce_row(job, &job->row[r]);
 }
-void attention_f32_ref(const struct attention_job *job) { reduce(job, KERNELS_KV_F32); }
-void attention_f16_ref(const struct attention_job *job) { reduce(job, KERNELS_KV_F16); }
 
 void attention_clear_ref(float *state, uint32_t v_dim) {
     for (size_t i = 0; i < attention_part_floats(v_dim); i++) state[i] = 0;

@@ -23,10 +23,8 @@ void norm_layer_ref(const float *x, const float *w, const float *b, float eps, f
 void rope_table_ref(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
 void rope_ref(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
               uint32_t half, bool interleaved);
-void attention_store_f32_ref(const struct attention_store *job);
-void attention_store_f16_ref(const struct attention_store *job);
-void attention_f32_ref(const struct attention_job *job);
-void attention_f16_ref(const struct attention_job *job);
+void attention_store_ref(const struct attention_store *job);
+void attention_ref(const struct attention_job *job);
 void attention_clear_ref(float *state, uint32_t v_dim);
 void attention_merge_ref(float *state, const float *part, uint32_t v_dim);
 void attention_finish_ref(const float *state, float *y, uint32_t v_dim);
