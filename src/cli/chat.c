@@ -54,6 +54,13 @@ static bool wait_for_input(const struct chat_loop *loop) {
     return waits;
 }
 
+/* A Ctrl-D typed before the editor has taken the terminal over comes as a NUL. On an empty line it
+ * is the end all the same; elsewhere NUL is a key of its own. */
+static bool is_early_end(EditLine *edit, uint32_t code) {
+    const LineInfo *line = code == 0 ? el_line(edit) : NULL;
+    return line && line->lastchar == line->buffer;
+}
+
 /* The next character for the editor: 1, 0 at the end, -1 with errno. */
 static int read_character(EditLine *edit, wchar_t *out) {
     struct chat_loop *loop;
@@ -71,6 +78,7 @@ static int read_character(EditLine *edit, wchar_t *out) {
     size_t n = utf8_decode(loop->part, loop->part_n, &code);
     loop->part_n -= n;
     memmove(loop->part, loop->part + n, loop->part_n);
+    if (is_early_end(edit, code)) return 0;
     *out = (wchar_t)(code == UTF8_BAD ? REPLACEMENT : code);
     return 1;
 }
