@@ -75,7 +75,8 @@ static ob_status find_isa(const char *name, enum cpu_isa *isa, ob_error *error) 
     if (!name) return OB_OK;
     if (!cpu_isa_find(name, isa))
         return error_set(error, OB_ERR_ARGUMENT,
-                         "unknown instruction set '%s' (scalar, avx2, avxvnni, avx512, neon)", name);
+                         "unknown instruction set '%s' (scalar, avx2, avxvnni, avx512, neon)",
+                         name);
     if (cpu_has(*isa)) return OB_OK;
     error_set(error, OB_ERR_UNSUPPORTED, "this processor does not have %s; its best is %s", name,
               cpu_isa_name(cpu_best()));

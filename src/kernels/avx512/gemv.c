@@ -5,8 +5,7 @@
  * a row a lane. That is integer arithmetic, exact in any order; the float chain of a row runs in
  * its lane as in linear.c.
  *
- * Shuffles are the limit: two a row and 64 codes. Measured on one Sapphire Rapids core beside the
- * unpacking path: see docs/cpu.md. */
+ * Shuffles are the limit: two a row and 64 codes. */
 #include "kernels/avx512/gemv.h"
 
 #include <immintrin.h>

@@ -97,9 +97,6 @@ static const struct tile_act *act_at(const struct work *w, uint32_t k) {
     return w->act + (size_t)(k / TILE_COLS) * w->all_tokens;
 }
 
-/* Up to here reading the rows once for each token costs less than unpacking them for all. */
-enum { GEMV_TOKENS = 2 };
-
 static void multiply_tile(const struct work *w, uint32_t r, uint32_t k) {
     const struct linear_job *job = &w->job;
     const struct quant *quant = job->quant;
@@ -107,13 +104,12 @@ static void multiply_tile(const struct work *w, uint32_t r, uint32_t k) {
     struct scratch *scratch = w->scratch;
     uint32_t rows = w->row1 - r < TILE_ROWS ? w->row1 - r : TILE_ROWS, cols = cols_at(w, k);
     struct tile_rows from = whole_tile(job, r, rows, k, cols, scratch);
-    tile_gemv *gemv = job->tokens <= GEMV_TOKENS ? w->isa->gemv[quant_index_of(quant)] : NULL;
+    tile_gemv *gemv = job->tokens == 1 ? w->isa->gemv[quant_index_of(quant)] : NULL;
     tile_mul *mul = w->isa->choose_mul(quant);
-    uint32_t most = gemv ? 1 : TILE_TOKENS;
     bool first = k == 0;
     if (!gemv) unpack_tile(w->isa, quant, from, cols, &scratch->tile);
-    for (uint32_t t = 0; t < job->tokens; t += most) {
-        uint32_t tokens = job->tokens - t < most ? job->tokens - t : most;
+    for (uint32_t t = 0; t < job->tokens; t += TILE_TOKENS) {
+        uint32_t tokens = job->tokens - t < TILE_TOKENS ? job->tokens - t : TILE_TOKENS;
         bool direct = rows == TILE_ROWS;
         float *y = job->y + t * job->y_stride + r, *to = direct ? y : scratch->y[0];
         size_t stride = direct ? job->y_stride : TILE_ROWS;
