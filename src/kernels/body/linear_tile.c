@@ -27,24 +27,6 @@ size_t act_packed_bytes(uint32_t cols, uint32_t tokens) {
     return tiled > rows ? tiled : rows;
 }
 
-static void unpack_plain(const struct quant *quant, const uint8_t *w, size_t stride,
-                         uint32_t blocks, struct linear_tile *tile) {
-    uint32_t subs = quant->block / quant->sub;
-    for (uint32_t r = 0; r < TILE_ROWS; r++) {
-        for (uint32_t b = 0; b < blocks; b++) {
-            uint8_t code[256];
-            float scale[16], min[16];
-            quant->unpack(w + r * stride + b * quant->bytes, code, scale, min);
-            for (uint32_t k = 0; k < quant->block; k += 4)
-                memcpy(tile->code[(b * quant->block + k) / 4][r], code + k, 4);
-            for (uint32_t s = 0; s < subs; s++) {
-                tile->scale[b * subs + s][r] = scale[s];
-                tile->min[b * subs + s][r] = min[s];
-            }
-        }
-    }
-}
-
 struct tile_rows {
     const uint8_t *w;
     size_t stride;
@@ -63,15 +45,6 @@ static struct tile_rows whole_tile(const struct linear_job *job, uint32_t r, uin
     return (struct tile_rows){scratch->w[0], TILE_MAX_ROW};
 }
 
-static void unpack_tile(const struct tile_isa *isa, const struct quant *quant,
-                        struct tile_rows from, uint32_t cols, struct linear_tile *tile) {
-    tile_unpack *unpack = isa->unpack[quant_index_of(quant)];
-    if (unpack)
-        unpack(from.w, from.stride, cols / quant->block, tile);
-    else
-        unpack_plain(quant, from.w, from.stride, cols / quant->block, tile);
-}
-
 static void copy_rows(float *to, size_t to_stride, const float *from, size_t from_stride,
                       uint32_t tokens, uint32_t rows) {
     for (uint32_t t = 0; t < tokens; t++)
@@ -81,7 +54,9 @@ static void copy_rows(float *to, size_t to_stride, const float *from, size_t fro
 /* A block of tokens of a job, with what the loops below share. */
 struct work {
     struct linear_job job;
-    const struct tile_isa *isa;
+    tile_unpack *unpack;
+    tile_mul *mul;
+    tile_gemv *gemv; /* NULL: unpack and mul */
     struct scratch *scratch;
     const struct tile_act *act;
     uint32_t all_tokens; /* of act, from tile to tile */
@@ -104,20 +79,18 @@ static void multiply_tile(const struct work *w, uint32_t r, uint32_t k) {
     struct scratch *scratch = w->scratch;
     uint32_t rows = w->row1 - r < TILE_ROWS ? w->row1 - r : TILE_ROWS, cols = cols_at(w, k);
     struct tile_rows from = whole_tile(job, r, rows, k, cols, scratch);
-    tile_gemv *gemv = job->tokens == 1 ? w->isa->gemv[quant_index_of(quant)] : NULL;
-    tile_mul *mul = w->isa->choose_mul(quant);
     bool first = k == 0;
-    if (!gemv) unpack_tile(w->isa, quant, from, cols, &scratch->tile);
+    if (!w->gemv) w->unpack(from.w, from.stride, cols / quant->block, &scratch->tile);
     for (uint32_t t = 0; t < job->tokens; t += TILE_TOKENS) {
         uint32_t tokens = job->tokens - t < TILE_TOKENS ? job->tokens - t : TILE_TOKENS;
         bool direct = rows == TILE_ROWS;
         float *y = job->y + t * job->y_stride + r, *to = direct ? y : scratch->y[0];
         size_t stride = direct ? job->y_stride : TILE_ROWS;
         if (!direct && !first) copy_rows(to, stride, y, job->y_stride, tokens, rows);
-        if (gemv)
-            gemv(from.w, from.stride, cols / quant->block, act + t, first, to);
+        if (w->gemv)
+            w->gemv(from.w, from.stride, cols / quant->block, act + t, first, to);
         else
-            mul(&scratch->tile, act + t, cols / quant->sub, tokens, first, to, stride);
+            w->mul(&scratch->tile, act + t, cols / quant->sub, tokens, first, to, stride);
         if (!direct) copy_rows(y, job->y_stride, to, stride, tokens, rows);
     }
 }
@@ -136,9 +109,18 @@ static void multiply(const struct work *w) {
 
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
                   const struct tile_isa *isa) {
+    enum quant_index index = quant_index_of(job->quant);
+    struct work w = {.job = *job,
+                     .unpack = isa->unpack[index],
+                     .mul = isa->choose_mul(job->quant),
+                     .gemv = job->tokens == 1 ? isa->gemv[index] : NULL,
+                     .scratch = job->scratch,
+                     .all_tokens = job->tokens,
+                     .row0 = row0,
+                     .row1 = row1};
+    assert(w.unpack);
     for (uint32_t t = 0; t < job->tokens; t += TILE_BLOCK_TOKENS) {
-        const struct tile_act *act = (const struct tile_act *)job->x + t;
-        struct work w = {*job, isa, job->scratch, act, job->tokens, row0, row1};
+        w.act = (const struct tile_act *)job->x + t;
         w.job.tokens = job->tokens - t < TILE_BLOCK_TOKENS ? job->tokens - t : TILE_BLOCK_TOKENS;
         w.job.y = job->y + t * job->y_stride;
         multiply(&w);

@@ -65,7 +65,7 @@ typedef void tile_gemv(const uint8_t *w, size_t stride, uint32_t blocks, const s
 struct tile_isa {
     tile_mul *(*choose_mul)(const struct quant *quant);
     tile_gemv *gemv[QUANT_COUNT];     /* NULL: unpack and mul */
-    tile_unpack *unpack[QUANT_COUNT]; /* NULL: by quant->unpack, row by row */
+    tile_unpack *unpack[QUANT_COUNT]; /* all integer formats */
 };
 
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
