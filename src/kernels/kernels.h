@@ -86,12 +86,16 @@ bool kernels_linear_takes_act(const struct quant *quant);
  *                      V            [64][v_dim]         lanes are features in p . v
  *     Q8_0             K codes [k_dim/4][64][4] int8    4 features of a position are neighbours
  *                      V codes [64][v_dim] int8
- *     Q4_0             K codes [k_dim/8][64][4] bytes   low nibbles 4 features, high ones the next 4
+ *     Q4_0             K codes [k_dim/8][64][4] bytes   low nibbles 4 features, high the next 4
  *                      V codes [64][v_dim/32][16]       low nibbles 16 features, high the next 16
  *                      a nibble is its code + 8
  *     after the codes of both: scales [dim/32][64] halves, of 32 features of a position each
  *
- * F16 and BF16 are rounded to nearest even. The 32 features x of a block are quantized by
+ * F16 and BF16 are rounded to nearest even. A quantized K holds H k / 32 for each 32 features, and
+ * is multiplied by H q: H is the Walsh-Hadamard matrix (symmetric, H H = 32), applied as sums and
+ * differences of elements 1, 2, 4, 8, 16 apart in this order. The product is that of q and k, but a
+ * feature that is large at every position, as keys have them, no longer sets the step of 31 others
+ * (arXiv 2404.00456). The 32 features x of a block are quantized by
  *     Q8_0   d = half(max |x| / 127)                     code = x * (1 / d) within -127 .. 127
  *     Q4_0   d = half(m / -8), m the x of largest size   code = x * (1 / d) within -8 .. 7
  * to nearest even (m: of two such the negative one). d = 0: codes are 0. With a NaN or an infinity
@@ -103,7 +107,7 @@ bool kernels_linear_takes_act(const struct quant *quant);
  * bits of a row depend on its own positions alone, not on which rows share a call.
  *
  *     score   one fused multiply-add a feature in order from zero, then * scale, then the softcap.
- *             Quantized K: q is quantized like an act row; for each 32 features in order
+ *             Quantized K: H q is quantized like an act row; for each 32 features in order
  *             score = fma((float)dot, d_q * d, score)
  *     page    c = exp(m_old - m_new); p = exp(score - m_new); sum = sum * c + lanes of p (position
  *             j in lane j % 16, then the tree above); out = fma(p, v, ...) in order from out * c.

@@ -27,11 +27,19 @@ struct scene {
 
 static bool is_quantized(enum kv_type kv) { return kv_quant(kv)->block > 1; }
 
-/* Of a quantized K: multiples of 2^-6, of which each 32 reach 127. */
+/* Of a quantized K: H q is multiples of 2^-6, of which each 32 reach 127. */
 static float *make_q(struct check_row *row, const struct attention_case *c) {
     float *q = check_input(row, c->k_dim, -2, 2);
-    for (uint32_t d = 0; is_quantized(c->kv.k) && d < c->k_dim; d++)
-        q[d] = d % 32 == 5 ? -127.0f / 64 : (float)(int)(q[d] * 63) / 64;
+    for (uint32_t at = 0; is_quantized(c->kv.k) && at < c->k_dim; at += 32) {
+        float x[32];
+        for (int i = 0; i < 32; i++)
+            x[i] = i == 5 ? -127.0f / 64 : (float)(int)(q[at + i] * 63) / 64;
+        for (int i = 0; i < 32; i++) {
+            q[at + i] = 0;
+            for (int j = 0; j < 32; j++)
+                q[at + i] += __builtin_popcount(i & j) % 2 ? -x[j] / 32 : x[j] / 32;
+        }
+    }
     return q;
 }
 

@@ -98,7 +98,8 @@ static void run_apart(struct check_row *row, const void *arg) {
                          together ? bias : bias + i, out);
             t.graph.logits = together ? out[i] : out[0];
             struct tiny_run device;
-            tiny_open(&device, &t, cpu_isa_name(*isa), 3, (struct kv_types){KV_f32, KV_f32}, TOKENS);
+            struct kv_types kv = {KV_f32, KV_f32};
+            tiny_open(&device, &t, cpu_isa_name(*isa), 3, kv, TOKENS);
             got[together] = check_output(row, N);
             tiny_step(&device, (const uint32_t[TINY_SEQS]){TOKENS}, got[together]);
             tiny_close(&device);

@@ -57,6 +57,8 @@ BREAKAGES = [
              'src/kernels/body/attention_kv.h',
              'scale[slot] = kv_quantize(x + d, code, kv);\n        if (kv == KV_q8_0)',
              'scale[slot ^ 1] = kv_quantize(x + d, code, kv);\n        if (kv == KV_q8_0)'),
+    Breakage('queries of turned keys are not turned', 'src/kernels/body/attention_score.h',
+             'kv_turn(q + b * KV_BLOCK, 1, x);', 'memcpy(x, q + b * KV_BLOCK, sizeof x);'),
     Breakage('nibbles of a cache are not taken less 8', 'src/kernels/body/attention_score.h',
              'vi_set1(-8 * q_sum)', 'vi_set1(0 * q_sum)'),
     Breakage('reused prefix keeps the first different token', 'src/decode/loop.c',

@@ -47,6 +47,19 @@ VEC_INLINE vf kv_load_n(const void *p, size_t i, uint32_t n, enum kv_type kv) {
 
 /* ---- quantizing 32 floats ---- */
 
+/* y = H x * scale, H the Walsh-Hadamard matrix: five times sums and differences of neighbours,
+ * which go to the first and the second half. */
+VEC_INLINE void kv_turn(const float *x, float scale, float *y) {
+    vf a = vf_load(x), b = vf_load(x + VF), even, odd;
+    for (int i = 0; i < 5; i++) {
+        vf_unzip(a, b, &even, &odd);
+        a = vf_add(even, odd);
+        b = vf_sub(even, odd);
+    }
+    vf_store(y, vf_mul(a, vf_set1(scale)));
+    vf_store(y + VF, vf_mul(b, vf_set1(scale)));
+}
+
 /* A scale below half's smallest number is 0; one that is infinite or NaN is NaN. */
 VEC_INLINE float kv_scale(float scale, uint16_t *half) {
     float size = scale < 0 ? -scale : scale;
@@ -95,7 +108,9 @@ VEC_INLINE void store_k_quantized(void *base, const float *x, uint32_t dim, uint
     uint8_t *to = (uint8_t *)base + 4 * slot;
     for (uint32_t d = 0; d < dim; d += KV_BLOCK, scale += ATTENTION_PAGE) {
         int8_t code[KV_BLOCK];
-        scale[slot] = kv_quantize(x + d, code, kv);
+        float turned[KV_BLOCK];
+        kv_turn(x + d, 1.0f / KV_BLOCK, turned);
+        scale[slot] = kv_quantize(turned, code, kv);
         for (int i = 0; i < KV_BLOCK; i += kv == KV_q8_0 ? 4 : 8, to += 4 * ATTENTION_PAGE) {
             if (kv == KV_q8_0) memcpy(to, code + i, 4);
             else for (int j = 0; j < 4; j++) to[j] = kv_pair(code[i + j], code[i + 4 + j]);

@@ -66,12 +66,14 @@ VEC_INLINE int32_t *query_sum(const char *query, uint32_t k_dim) {
 
 static void make_query(const float *q, uint32_t k_dim, char *query) {
     int8_t *code = (int8_t *)query;
-    for (uint32_t b = 0; b < k_dim / KV_BLOCK; b++, q += KV_BLOCK, code += KV_BLOCK) {
-        float top = vf_top(vf_max(vf_abs(vf_load(q)), vf_abs(vf_load(q + VF)))) + kv_spoiled(q);
+    for (uint32_t b = 0; b < k_dim / KV_BLOCK; b++, code += KV_BLOCK) {
+        float x[KV_BLOCK];
+        kv_turn(q + b * KV_BLOCK, 1, x);
+        float top = vf_top(vf_max(vf_abs(vf_load(x)), vf_abs(vf_load(x + VF)))) + kv_spoiled(x);
         uint32_t bits;
         memcpy(&bits, &top, sizeof bits);
         float inverse = act_scale(bits & 0x7fffffff, query_scale(query, k_dim) + b);
-        kv_codes(q, inverse, -127, 127, code);
+        kv_codes(x, inverse, -127, 127, code);
         int32_t sum = 0;
         for (int i = 0; i < KV_BLOCK; i++) sum += code[i];
         query_sum(query, k_dim)[b] = sum;

@@ -69,8 +69,25 @@ static void put_code(const struct place *p, uint32_t d, uint32_t slot, int code)
     else *byte = (uint8_t)((*byte & (0xf0 >> shift)) | (code + 8) << shift);
 }
 
+/* y = H x * scale for each 32, H the Walsh-Hadamard matrix; float, as all that is stored. */
+static void turn(const float *x, float scale, float *y) {
+    float t[BLOCK];
+    memcpy(t, x, sizeof t);
+    for (int stride = 1; stride < BLOCK; stride *= 2)
+        for (int i = 0; i < BLOCK; i++)
+            if ((i & stride) == 0) {
+                float a = t[i], b = t[i + stride];
+                t[i] = a + b;
+                t[i + stride] = a - b;
+            }
+    for (int i = 0; i < BLOCK; i++) y[i] = t[i] * scale;
+}
+
 /* 32 features of a position, as kernels.h defines it. */
-static void put_block(const struct place *p, uint32_t d, uint32_t slot, const float *x) {
+static void put_block(const struct place *p, uint32_t d, uint32_t slot, const float *row) {
+    float x[BLOCK];
+    if (p->keys) turn(row, 1.0f / BLOCK, x);
+    else memcpy(x, row, sizeof x);
     float up = -INFINITY, down = -INFINITY;
     bool finite = true;
     for (int i = 0; i < BLOCK; i++) {
@@ -78,7 +95,8 @@ static void put_block(const struct place *p, uint32_t d, uint32_t slot, const fl
         down = -x[i] > down ? -x[i] : down;
         finite &= (bool)isfinite(x[i]);
     }
-    float scale = p->type == KV_q8_0 ? (up > down ? up : down) / 127 : (up > down ? up : -down) / -8;
+    float most = up > down ? up : -down;
+    float scale = p->type == KV_q8_0 ? fabsf(most) / 127 : most / -8;
     uint16_t half = finite && fabsf(scale) < 65520 ? quant_f32_to_f16(scale) : 0x7e00;
     if ((half & 0x7fff) == 0) half = 0;
     *scale_at(p, d, slot) = half;
@@ -115,7 +133,13 @@ void attention_store_ref(const struct attention_store *job) {
 static double score(const struct attention_job *job, const float *q, uint32_t pos) {
     struct place k = keys(job, pos / PAGE);
     double s = 0;
-    for (uint32_t d = 0; d < job->k_dim; d++) s += (double)q[d] * get(&k, d, pos % PAGE);
+    bool turned = kv_quant(k.type)->block == BLOCK;
+    for (uint32_t d = 0; d < job->k_dim; d += turned ? BLOCK : 1) {
+        float x[BLOCK] = {q[d]};
+        if (turned) turn(q + d, 1, x);
+        for (uint32_t i = 0; i < (turned ? BLOCK : 1); i++)
+            s += (double)x[i] * get(&k, d + i, pos % PAGE);
+    }
     s *= job->scale;
     return job->softcap > 0 ? job->softcap * tanh(s / job->softcap) : s;
 }
