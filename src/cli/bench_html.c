@@ -131,9 +131,10 @@ static void draw_legend(const struct chart *c, struct buf *out) {
     for (size_t i = 0; i < c->bench->results; i++) {
         const struct bench_result *r = &c->bench->result[i];
         if (!starts_line(c, i)) continue;
-        buf_printf(out, "<span style=\"color:%s\">&#9679;</span> %s%u, %s %u, %u threads, kv %s ",
+        buf_printf(out, "<span style=\"color:%s\">&#9679;</span> %s%u, %s %u, %u thread%s, kv %s ",
                    color[lines++ % SERIES], r->kind, r->n, c->by_batch ? "depth" : "batch",
-                   c->by_batch ? r->depth : r->batch, r->threads, r->kv_type);
+                   c->by_batch ? r->depth : r->batch, r->threads, cli_plural(r->threads),
+                   r->kv_type);
     }
     buf_puts(out, "</p>\n");
 }

@@ -267,7 +267,7 @@ static void turn(struct chat_loop *loop) {
         conversation_drop(&loop->conversation, said.n);
     }
     if (status != OB_OK) cli_fail_error(&error);
-    if (answer.finish == OB_FINISH_LENGTH && !loop->options.max_tokens)
+    if (generate_context_full(&answer, &loop->options))
         cli_say("the context is full: the answer is cut, /reset starts anew");
     if (answer.output_error) loop->quit = true;
     buf_free(&answer.text);

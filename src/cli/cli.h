@@ -66,6 +66,8 @@ void cli_progress(const char *text, uint64_t done, uint64_t total);
 /* "1.5 GB", "494.0 M": decimal, one digit behind the point. */
 void cli_bytes(uint64_t bytes, char out[24]);
 void cli_count(uint64_t count, char out[24]);
+/* The ending of what is counted: "" of one, else "s". */
+const char *cli_plural(uint64_t count);
 /* Prints indented JSON and a newline, and frees it; NULL is out of memory. Gives the exit code. */
 int cli_print_json(json_t *json);
 /* A JSON string; bytes that are no UTF-8 become U+FFFD. NULL when out of memory. */

@@ -167,8 +167,8 @@ static int report(const struct choosing *c) {
                          cli_json_text(str_of(info->name)), "device", info->device, "questions",
                          (json_int_t)c->n, "chance", chance);
     else
-        printf("%s on %s\n%zu questions, right by chance %.2f%%\n\n", info->name, info->device,
-               c->n, 100 * chance);
+        printf("%s on %s\n%zu question%s, right by chance %.2f%%\n\n", info->name, info->device,
+               c->n, cli_plural(c->n), 100 * chance);
     for (size_t norm = 0; norm < EVAL_NORMS; norm++) {
         struct eval_stat share = eval_share(c->right[norm], c->n);
         if (json)

@@ -65,8 +65,8 @@ static int run_save(struct eval_job *job) {
         return cli_print_json(json_pack("{s:s, s:s, s:i, s:i, s:i}", "eval", "kld", "saved",
                                         job->options->save, "chunks", (int)job->chunks.chunks,
                                         "found", (int)done, "ctx", (int)job->chunks.ctx));
-    printf("%s: %u chunks of %u tokens, %u of them were there\n", job->options->save,
-           job->chunks.chunks, job->chunks.ctx, done);
+    printf("%s: %u chunk%s of %u tokens, %u of them there before\n", job->options->save,
+           job->chunks.chunks, cli_plural(job->chunks.chunks), job->chunks.ctx, done);
     return EXIT_OK;
 }
 
@@ -239,9 +239,9 @@ static void print_spread(const char *name, double scale, const char *unit, doubl
 }
 
 static void print(const struct comparing *c, const struct eval_divergence *d) {
-    printf("%s on %s\nagainst %s\n%u chunks of %u tokens, %zu positions\n\n", c->job->info.name,
-           c->job->info.device, eval_table_head(c->table)->model, c->chunks.chunks, c->chunks.ctx,
-           d->n);
+    printf("%s on %s\nagainst %s\n%u chunk%s of %u tokens, %zu positions\n\n", c->job->info.name,
+           c->job->info.device, eval_table_head(c->table)->model, c->chunks.chunks,
+           cli_plural(c->chunks.chunks), c->chunks.ctx, d->n);
     line("perplexity", d->ppl, 1, "");
     line("of the reference", d->ppl_ref, 1, "");
     line("ratio", d->ppl_ratio, 1, "");

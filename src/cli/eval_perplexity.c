@@ -95,8 +95,9 @@ static int report(struct measuring *m, double seconds) {
             (json_int_t)c->n, "scored", (json_int_t)n, "nll", eval_json_stat(nll), "perplexity",
             eval_json_stat((struct eval_stat){value, value * nll.error}), "running",
             eval_json_numbers(m->running, c->chunks), "seconds", seconds));
-    printf("%s on %s\n%u chunks of %u tokens, %zu of them scored\nperplexity %.4f +/- %.5f\n",
-           job->info.name, job->info.device, c->chunks, c->ctx, n, value, value * nll.error);
+    printf("%s on %s\n%u chunk%s of %u tokens, %zu of them scored\nperplexity %.4f +/- %.5f\n",
+           job->info.name, job->info.device, c->chunks, cli_plural(c->chunks), c->ctx, n, value,
+           value * nll.error);
     return EXIT_OK;
 }
 

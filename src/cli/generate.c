@@ -108,17 +108,25 @@ ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct opti
     return status;
 }
 
-static void rate(const char *what, uint32_t n, double ms, char *out, size_t size) {
-    int at = snprintf(out, size, "%s %u tokens", what, n);
-    if (n && ms > 0) snprintf(out + at, size - (size_t)at, " %.1f tok/s", n / ms * 1000);
+bool generate_context_full(const struct answer *answer, const struct options *options) {
+    return answer->finish == OB_FINISH_LENGTH &&
+           (!options->max_tokens || answer->timings.predicted_n < options->max_tokens);
+}
+
+/* "answer 9 tokens 12.3 tok/s"; `timed` is how many of the n the time is of. */
+static void rate(const char *what, uint32_t n, uint32_t timed, double ms, char *out, size_t size) {
+    int at = snprintf(out, size, "%s %u token%s", what, n, cli_plural(n));
+    if (timed && ms > 0) snprintf(out + at, size - (size_t)at, " %.1f tok/s", timed / ms * 1000);
 }
 
 void generate_report(const struct answer *answer, const struct options *options) {
     const ob_timings *t = &answer->timings;
     struct cli_style style = cli_style_for(stderr, options);
     char prompt[80], text[80], cached[40] = "", seed[40] = "";
-    rate("prompt", t->prompt_n, t->prompt_ms, prompt, sizeof prompt);
-    rate("answer", t->predicted_n, t->predicted_ms, text, sizeof text);
+    rate("prompt", t->prompt_n, t->prompt_n, t->prompt_ms, prompt, sizeof prompt);
+    /* The clock of the answer starts with its first token: the prompt's time has that one. */
+    rate("answer", t->predicted_n, t->predicted_n ? t->predicted_n - 1 : 0, t->predicted_ms, text,
+         sizeof text);
     if (t->cache_n) snprintf(cached, sizeof cached, " (and %u cached)", t->cache_n);
     if (options->temp > 0)
         snprintf(seed, sizeof seed, ", seed %llu", (unsigned long long)answer->seed);

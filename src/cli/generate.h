@@ -19,6 +19,8 @@ ob_sampling generate_sampling(const struct options *options);
 /* Runs a prompt until it ends or Ctrl-C is pressed; text goes to stdout as it comes. */
 ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct options *options,
                    struct answer *out, ob_error *error);
+/* The context ended the answer, not its model, the user or --max-tokens. */
+bool generate_context_full(const struct answer *answer, const struct options *options);
 /* "prompt N tokens X tok/s, answer N tokens Y tok/s" on stderr. */
 void generate_report(const struct answer *answer, const struct options *options);
 

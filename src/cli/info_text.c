@@ -49,14 +49,14 @@ static void print_file(const json_t *doc, struct cli_style style) {
     cli_bytes(number(file, "bytes"), a);
     printf(", %s\n  architecture  %s\n", a, text(file, "architecture", line));
     cli_count(number(file, "weights"), a);
-    printf("  weights       %s in %zu tensors\n", a,
-           json_array_size(json_object_get(doc, "tensors")));
+    size_t tensors = json_array_size(json_object_get(doc, "tensors"));
+    printf("  weights       %s in %zu tensor%s\n", a, tensors, cli_plural(tensors));
     for (size_t i = 0; i < json_array_size(formats); i++) {
         const json_t *row = json_array_get(formats, i);
         cli_count(number(row, "weights"), a);
         cli_bytes(number(row, "bytes"), b);
-        printf("    %-8s %10s weights in %4d tensors, %s\n", text(row, "type", line), a,
-               (int)number(row, "tensors"), b);
+        printf("    %-8s %10s weights in %4d tensor%s, %s\n", text(row, "type", line), a,
+               (int)number(row, "tensors"), cli_plural(number(row, "tensors")), b);
     }
     print_tokenizer(json_object_get(doc, "tokenizer"));
 }

@@ -42,6 +42,8 @@ static void scaled(uint64_t value, const char *tail, char out[24]) {
 void cli_bytes(uint64_t bytes, char out[24]) { scaled(bytes, "B", out); }
 void cli_count(uint64_t count, char out[24]) { scaled(count, "", out); }
 
+const char *cli_plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
 int cli_print_json(json_t *json) {
     if (!json) return cli_fail("out of memory");
     int bad = json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);

@@ -27,7 +27,7 @@ static int answer_once(ob_engine *engine, const struct options *options, struct 
     } else if (code == EXIT_OK) {
         generate_report(&answer, options);
         if (answer.finish == OB_FINISH_CANCEL) code = EXIT_INTERRUPTED;
-        if (answer.finish == OB_FINISH_LENGTH && !options->max_tokens)
+        if (generate_context_full(&answer, options))
             cli_say("the context is full: the answer is cut");
     }
     buf_free(&answer.text);

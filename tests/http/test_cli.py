@@ -23,8 +23,9 @@ PROGRAM = os.environ.get('ONEBIT_PROGRAM', str(ROOT / 'build/src/cli/1bit'))
 FIXTURE = ROOT / 'tests/golden/models/llama'
 COMMANDS = ['run', 'serve', 'info', 'devices', 'bench', 'eval', 'tokenize', 'detokenize',
             'template', 'version', 'help']
-REPORT = re.compile(r'prompt \d+ tokens( [\d.]+ tok/s)?( \(and \d+ cached\))?, '
-                    r'answer (\d+) tokens( [\d.]+ tok/s)?(, seed (\d+))?\n')
+REPORT = re.compile(r'prompt (?:1 token|(?!1 )\d+ tokens)( [\d.]+ tok/s)?( \(and \d+ cached\))?, '
+                    r'answer (1(?= token\b)|(?!1 )\d+(?= tokens)) tokens?( [\d.]+ tok/s)?'
+                    r'(, seed (\d+))?\n')
 
 
 def call(*words, stdin='', env=None, timeout=120):
@@ -331,10 +332,20 @@ def test_settings_that_the_engine_refuses(model):
     fails(call('run', '-m', model, '-c', 64, '-p', 'word ' * 200), 1, 'run', 'context')
 
 
-def test_the_context_fills_up(model):
-    result = call('run', '-m', model, '-c', 64, '--raw', '--temp', 0, '-p', '1 2 3 4 5 6 7 8 9')
+@pytest.mark.parametrize('most', [[], ['-n', 200]])
+def test_the_context_fills_up(model, most):
+    words = ['run', '-m', model, '-c', 64, '--raw', '--temp', 0, '-p', '1 2 3 4 5 6 7 8 9']
+    result = call(*words, *most)
     assert result.returncode == 0
     assert result.stderr.endswith('1bit run: the context is full: the answer is cut\n')
+
+
+def test_a_short_answer_has_no_speed(model):
+    words = ['run', '-m', model, '--raw', '--temp', 0, '-p', '1 2 3 4 5 6 7 8 9']
+    one = REPORT.fullmatch(call(*words, '-n', 1).stderr)
+    assert one[3] == '1' and not one[4]  # its time is the prompt's
+    two = REPORT.fullmatch(call(*words, '-n', 2).stderr)
+    assert two[3] == '2' and two[4]
 
 
 def test_control_c_ends_an_answer(model):
