@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "cli/generate.h"
 
+#define BLANKS " \t\n"
 enum { HISTORY = 1000, REPLACEMENT = 0xFFFD };
 
 struct chat_loop {
@@ -168,8 +169,9 @@ static void help(void) {
         "/reset            forget the conversation\n"
         "/set [NAME]       what the options are set to\n"
         "/set NAME VALUE   change one, for example /set temp 0\n"
+        "/unset NAME       back to its default\n"
         "/quit             end (or Ctrl-D)\n"
-        "A line that ends with \\ goes on. Ctrl-C stops an answer. Options that /set takes:");
+        "A line that ends with \\ goes on. Ctrl-C stops an answer. Options that /set changes:");
     for (size_t i = 0; i < OPTION_COUNT; i++)
         if (can_set(&option_list[i]))
             printf("  %-18s %s\n", option_list[i].flag, option_list[i].help);
@@ -183,7 +185,7 @@ static void show_value(const struct option *option, const struct options *option
 }
 
 static void show_values(const struct options *options) {
-    puts("/set NAME VALUE changes one of these:");
+    puts("/set NAME VALUE changes one of these, /unset NAME gives it its default:");
     for (size_t i = 0; i < OPTION_COUNT; i++)
         if (can_set(&option_list[i])) show_value(&option_list[i], options);
 }
@@ -200,20 +202,37 @@ static ob_status check(const struct chat_loop *loop, const struct options *tried
     return status == OB_OK ? conversation_check(tried, error) : status;
 }
 
+/* Takes what was changed if it is right together; errors call options as /set does. */
+static void adopt(struct chat_loop *loop, const struct options *tried) {
+    char line[1024];
+    ob_error error;
+    if (check(loop, tried, &error) == OB_OK) {
+        loop->options = *tried;
+        return;
+    }
+    const struct option *option = cli_option_of(&error);
+    if (option) snprintf(error.where, sizeof error.where, "%s", option->flag);
+    cli_say("%s", ob_error_line(&error, line, sizeof line));
+}
+
+/* The option of this name; NULL, after saying so, if it cannot be changed here. */
+static const struct option *find_setting(const char *name, size_t n) {
+    const struct option *option = option_find(COMMAND_run, name, n);
+    if (can_set(option)) return option;
+    cli_say("there is no option \"%.*s\" to set (see /help)", (int)(n > 40 ? 40 : n), name);
+    return NULL;
+}
+
 static void set(struct chat_loop *loop, const char *words) {
     char message[OPTION_MESSAGE];
-    ob_error error;
     struct options tried = loop->options;
     size_t n = strcspn(words, " =");
-    const struct option *option = option_find(COMMAND_run, words, n);
     if (n == 0) {
         show_values(&loop->options);
         return;
     }
-    if (!can_set(option)) {
-        cli_say("/set has no option \"%.*s\" (see /help)", (int)(n > 40 ? 40 : n), words);
-        return;
-    }
+    const struct option *option = find_setting(words, n);
+    if (!option) return;
     const char *value = arena_printf(&loop->arena, "%s", words + n + strspn(words + n, " ="));
     if (!value || !*value) {
         show_value(option, &loop->options);
@@ -224,21 +243,41 @@ static void set(struct chat_loop *loop, const char *words) {
         return;
     }
     tried.given[option - option_list] = true;
-    if (check(loop, &tried, &error) == OB_OK)
-        loop->options = tried;
-    else
-        cli_fail_error(&error);
+    adopt(loop, &tried);
 }
 
-static void command(struct chat_loop *loop, const char *line) {
+static void unset(struct chat_loop *loop, const char *name) {
+    struct options tried = loop->options;
+    if (!*name) {
+        cli_say("/unset needs a NAME (see /help)");
+        return;
+    }
+    const struct option *option = find_setting(name, strcspn(name, " "));
+    if (!option) return;
+    option_reset(option, &tried);
+    adopt(loop, &tried);
+}
+
+/* What follows the word on the line, without blanks; NULL if the line starts with another. */
+static const char *after(const char *line, const char *word) {
+    size_t n = strlen(word);
+    if (strncmp(line, word, n) != 0 || (line[n] && line[n] != ' ')) return NULL;
+    return line + n + strspn(line + n, " ");
+}
+
+static void command(struct chat_loop *loop, char *line) {
+    const char *words;
+    for (size_t n = strlen(line); n && strchr(BLANKS, line[n - 1]); n--) line[n - 1] = 0;
     if (strcmp(line, "/quit") == 0 || strcmp(line, "/exit") == 0)
         loop->quit = true;
     else if (strcmp(line, "/help") == 0)
         help();
     else if (strcmp(line, "/reset") == 0)
         conversation_reset(&loop->conversation);
-    else if (strncmp(line, "/set", 4) == 0 && (line[4] == ' ' || line[4] == 0))
-        set(loop, line + 4 + strspn(line + 4, " "));
+    else if ((words = after(line, "/set")))
+        set(loop, words);
+    else if ((words = after(line, "/unset")))
+        unset(loop, words);
     else
         cli_say("unknown command %.40s (see /help)", line);
 }
@@ -274,6 +313,19 @@ static void turn(struct chat_loop *loop) {
     ob_tokens_free(&ids);
 }
 
+static void take_line(struct chat_loop *loop) {
+    if (loop->line.failed) {
+        cli_say("out of memory");
+        return;
+    }
+    if (!loop->line.n) return;
+    char *words = loop->line.p + strspn(loop->line.p, BLANKS);
+    if (*words == '/')
+        command(loop, words);
+    else if (*words)
+        turn(loop);
+}
+
 int chat_interactive(ob_engine *engine, const struct options *options) {
     struct chat_loop loop = {.engine = engine, .options = *options};
     ob_error error;
@@ -291,14 +343,7 @@ int chat_interactive(ob_engine *engine, const struct options *options) {
                 options->raw               ? ", raw: it continues your text"
                 : loop.conversation.plain ? ", no chat template: it continues your text"
                                            : "");
-        while (!loop.quit && !os_end() && read_line(&loop)) {
-            if (loop.line.failed)
-                cli_say("out of memory");
-            else if (loop.line.n && loop.line.p[0] == '/')
-                command(&loop, loop.line.p);
-            else if (loop.line.n)
-                turn(&loop);
-        }
+        while (!loop.quit && !os_end() && read_line(&loop)) take_line(&loop);
     }
     if (os_end()) code = EXIT_SIGNAL + os_end();
     close_editor(&loop);

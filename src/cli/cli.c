@@ -61,14 +61,14 @@ int cli_misuse(const char *format, ...) {
     return EXIT_USAGE;
 }
 
-/* The option of the running command that sets a member of onebit.h; NULL if there is none. */
-static const struct option *option_of(const char *member) {
+const struct option *cli_option_of(const ob_error *error) {
     static const struct {
         const char *member, *flag;
     } renamed[] = {
         {"order", "samplers"}, {"penalty_last_n", "repeat-last-n"}, {"temperature", "temp"}};
-    char flag[sizeof((ob_error *)0)->where];
-    if (running == COMMAND_COUNT || !*member) return NULL;
+    const char *member = error->where;
+    char flag[sizeof error->where];
+    if (running == COMMAND_COUNT || error->file[0] || !*member) return NULL;
     snprintf(flag, sizeof flag, "%s", member);
     for (char *p = flag; *p; p++)
         if (*p == '_') *p = '-';
@@ -81,7 +81,7 @@ static const struct option *option_of(const char *member) {
 int cli_fail_error(const ob_error *error) {
     char line[1024];
     ob_error said = *error;
-    const struct option *option = said.file[0] ? NULL : option_of(said.where);
+    const struct option *option = cli_option_of(error);
     if (option) snprintf(said.where, sizeof said.where, "--%s", option->flag);
     return cli_fail("%s", ob_error_line(&said, line, sizeof line));
 }

@@ -50,6 +50,8 @@ void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * called as the option that sets it. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_error(const ob_error *error);
+/* The option of the running command that an error is about; NULL if it is about none. */
+const struct option *cli_option_of(const ob_error *error);
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The standard output failed with this errno: says so, unless its reader just went away, as
  * `| head` does. */

@@ -147,6 +147,19 @@ bool option_set(const struct option *option, const char *text, struct options *o
     return true;
 }
 
+void option_reset(const struct option *option, struct options *out) {
+    static const struct options none = {0};
+    static const size_t size[] = {
+        [OPTION_flag] = sizeof(option_flag),     [OPTION_text] = sizeof(option_text),
+        [OPTION_choice] = sizeof(option_choice), [OPTION_integer] = sizeof(option_integer),
+        [OPTION_number] = sizeof(option_number), [OPTION_bytes] = sizeof(option_bytes),
+    };
+    char message[OPTION_MESSAGE];
+    memcpy((char *)out + option->offset, (const char *)&none + option->offset, size[option->kind]);
+    if (option->otherwise) option_set(option, option->otherwise, out, message);
+    out->given[option - option_list] = false;
+}
+
 void option_value(const struct option *option, const struct options *from, struct buf *out) {
     const void *field = (const char *)from + option->offset;
     char number[32];

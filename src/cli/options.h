@@ -76,6 +76,8 @@ bool options_parse(enum command_index command, int argc, char **argv, struct opt
 /* Sets one option from text, as the command line would. */
 bool option_set(const struct option *option, const char *text, struct options *out,
                 char message[OPTION_MESSAGE]);
+/* Back to the default, as if it had not been given. */
+void option_reset(const struct option *option, struct options *out);
 /* The value that an option has, as it would be typed, appended; nothing if it was not given and has
  * no default. */
 void option_value(const struct option *option, const struct options *from, struct buf *out);

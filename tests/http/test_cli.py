@@ -428,7 +428,7 @@ def test_chat(model, tmp_path):
     t.type('/set temp x\r')
     t.wait_for('temp: "x" is not a number')
     t.type('/set tempo 1\r')
-    t.wait_for('/set has no option "tempo"')
+    t.wait_for('there is no option "tempo" to set')
     t.type('/bogus\r')
     t.wait_for('unknown command /bogus')
     t.type('My name is Ada. Say only \\\rmy name.\r')
@@ -456,6 +456,34 @@ def test_chat(model, tmp_path):
     t.type('\x1b[A')  # the history is there again
     t.wait_for('/quit')
     t.type('\r')
+    assert t.end() == 0
+
+
+def test_settings_of_the_chat(model, tmp_path):
+    t = Terminal(['run', '-m', str(model), '--temp', '0', '-n', '1'], tmp_path)
+
+    def say(line, *answers):
+        t.wait_for('> ')
+        t.type(line + '\r')
+        for answer in answers:
+            assert 'tok' not in t.wait_for(answer)
+    say('   /help', '/unset NAME')
+    say('   ')  # no message, and so no answer
+    say('/set temp 1.5')
+    say('/unset temp')
+    say('/set temp', 'temp               0.8')
+    say('/set seed 7')
+    say('/set seed', 'seed               7')
+    say('/unset seed')
+    say('/set seed', 'seed               none')
+    say('/set system Be brief.')
+    say('/unset system')
+    say('/set system', 'system             none')
+    say('/set samplers top_k;beam', ' run: samplers: "beam"')
+    say('/set samplers', 'samplers           penalties;')
+    say('/unset', '/unset needs a NAME')
+    say('/unset tempo', 'no option "tempo"')
+    say('/quit')
     assert t.end() == 0
 
 

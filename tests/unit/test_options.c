@@ -184,6 +184,24 @@ static void values_are_shown_as_typed(void **state) {
     }
 }
 
+static void options_go_back_to_their_defaults(void **state) {
+    (void)state;
+    static const char *const flags[] = {"temp", "seed", "system", "raw", "kv-memory", "cpu-isa"};
+    assert_true(parse(COMMAND_run, "--temp 2 --seed 5 --system x --raw --kv-memory 2K "
+                                   "--cpu-isa scalar"));
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        const struct option *option = option_find(COMMAND_run, flags[i], strlen(flags[i]));
+        option_reset(option, &options);
+        assert_false(options.given[option - option_list]);
+    }
+    assert_true(options.temp == 0.8);
+    assert_int_equal(options.seed, 0);
+    assert_null(options.system);
+    assert_false(options.raw);
+    assert_true(options.kv_memory == 0);
+    assert_null(options.cpu_isa);
+}
+
 static void the_environment_comes_before_the_command_line(void **state) {
     (void)state;
     setenv("ONEBIT_THREADS", "3", 1);
@@ -255,6 +273,7 @@ int main(void) {
         cmocka_unit_test(numbers_are_strict),
         cmocka_unit_test(errors_name_the_word),
         cmocka_unit_test(values_are_shown_as_typed),
+        cmocka_unit_test(options_go_back_to_their_defaults),
         cmocka_unit_test(the_environment_comes_before_the_command_line),
         cmocka_unit_test(documents_have_every_row),
     };
