@@ -18,6 +18,16 @@ static const struct kind {
     {"choice", eval_choice},
 };
 
+/* Options of `1bit eval` that a kind has no use for: to ignore one would hide a mistake. */
+static const struct {
+    const char *kind;
+    enum option_index option;
+} useless[] = {
+    {"perplexity", OPTION_INDEX_save}, {"perplexity", OPTION_INDEX_ref},
+    {"choice", OPTION_INDEX_save},     {"choice", OPTION_INDEX_ref},
+    {"choice", OPTION_INDEX_stride},
+};
+
 ob_status eval_open_engine(struct eval_job *job, uint32_t ctx, uint32_t parallel, ob_error *error) {
     ob_engine_options options = cli_engine_options(job->options);
     options.context = ctx;
@@ -106,6 +116,10 @@ void eval_close(struct eval_job *job) {
 }
 
 static int run(const struct options *options) {
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+        if (strcmp(options->operand[0], useless[i].kind) == 0 && options->given[useless[i].option])
+            return cli_misuse("--%s: not an option of %s", option_list[useless[i].option].flag,
+                              useless[i].kind);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(options->operand[0], kinds[i].name) == 0) return kinds[i].run(options);
     return cli_misuse("\"%s\" is none of perplexity, kld, choice", options->operand[0]);

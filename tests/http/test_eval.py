@@ -210,6 +210,10 @@ def test_words(text, tmp_path):
     fails(call('eval', 'speed'), 2, 'eval', '"speed" is none of')
     fails(call('eval', 'perplexity'), 2, 'eval', 'needs a text')
     fails(call('eval', 'choice'), 2, 'eval', 'needs questions')
+    for kind, option in [('perplexity', '--save'), ('perplexity', '--ref'), ('choice', '--save'),
+                         ('choice', '--ref'), ('choice', '--stride')]:
+        fails(call('eval', kind, '-f', text, option, 64), 2, 'eval',
+              f'{option}: not an option of {kind}')
     short = tmp_path / 'short.txt'
     short.write_text('ab\n')
     fails(call('eval', 'perplexity', '-m', TINY, '-f', short), 1, 'eval', 'a chunk takes 512')
