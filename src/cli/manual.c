@@ -67,6 +67,15 @@ static void one_command(struct buf *out, enum command_index index) {
             one_option(out, &option_list[i]);
 }
 
+/* A variable stands once, though commands may have options of their own for it. */
+static bool is_first_of_environment(size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (option_list[i].environment &&
+            strcmp(option_list[i].environment, option_list[index].environment) == 0)
+            return false;
+    return true;
+}
+
 void manual_write(struct buf *out) {
     buf_puts(out,
              ".TH 1BIT 1 \"\" \"1bit " OB_VERSION
@@ -79,7 +88,7 @@ void manual_write(struct buf *out) {
         if (option_list[i].commands == UINT32_MAX) one_option(out, &option_list[i]);
     buf_puts(out, ".SH ENVIRONMENT\n");
     for (size_t i = 0; i < OPTION_COUNT; i++)
-        if (option_list[i].environment) {
+        if (option_list[i].environment && is_first_of_environment(i)) {
             buf_printf(out, ".TP\n.B %s\nDefault of ", option_list[i].environment);
             roff(out, "--");
             roff(out, option_list[i].flag);
@@ -87,8 +96,11 @@ void manual_write(struct buf *out) {
         }
     buf_puts(
         out,
-        ".SH FILES\n.TP\n.I $XDG_DATA_HOME/1bit/models\nModels that \\-m finds by name.\n"
-        ".TP\n.I $XDG_STATE_HOME/1bit/history\nWhat was typed in chats.\n"
+        ".SH FILES\n.TP\n.I $XDG_DATA_HOME/1bit/models\nModels that \\-m finds by name; without "
+        "XDG_DATA_HOME in\n.IR ~/.local/share/1bit/models .\n"
+        ".TP\n.I $XDG_STATE_HOME/1bit/history\nWhat was typed in chats; without XDG_STATE_HOME "
+        "in\n.IR ~/.local/state/1bit/history .\n"
         ".SH EXIT STATUS\n0 if all went well, 1 if something failed, 2 if the command line was "
-        "wrong, 130 if Ctrl\\-C ended the program.\n");
+        "wrong, 130 if Ctrl\\-C\nended the program, but 0 if it ended\n.BR \"1bit serve\" ,\n"
+        "which runs until then.\n");
 }

@@ -199,6 +199,11 @@ def test_man_page():
     assert page.startswith('.TH 1BIT 1')
     for command in COMMANDS:
         assert f'\n.SS 1bit {command} ' in page
+    for variable in ['ONEBIT_MODEL', 'ONEBIT_DEVICE', 'ONEBIT_THREADS', 'NO_COLOR']:
+        assert page.count(f'\n.B {variable}\n') == 1
+    for file in ['~/.local/share/1bit/models', '~/.local/state/1bit/history']:
+        assert file in page
+    assert 'but 0 if it ended\n.BR "1bit serve"' in page
     if shutil.which('mandoc'):
         lint = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning'], input=page, text=True,
                               capture_output=True)
