@@ -37,8 +37,9 @@ static ob_status not_found(struct arena *arena, const char *name, const char *fo
             buf_add(&list, names[i], n);
         }
     error_set(error, OB_ERR_NOT_FOUND,
-              "no such file or model; in %s: %s (scripts/fetch-model NAME brings one)", folder,
-              list.n ? list.p : "nothing");
+              "no such file or model; give a path, or a name that is in %s (%s); "
+              "from the source tree, scripts/fetch-model NAME brings one",
+              folder, list.n ? list.p : "now empty");
     error_at(error, name, NULL, OB_NO_OFFSET);
     os_free_list(names, count);
     buf_free(&list);

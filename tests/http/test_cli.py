@@ -122,8 +122,8 @@ def test_a_model_that_is_not_there(command, tmp_path):
     (models / 'part.download').touch()
     env = {'XDG_DATA_HOME': str(tmp_path)}
     result = call(*command, 'nosuch', env=env)
-    fails(result, 1, command[0], f'nosuch: no such file or model; in {models}: folder, one (')
-    assert 'scripts/fetch-model' in result.stderr
+    fails(result, 1, command[0], 'nosuch: no such file or model; give a path, or a name that is '
+                                 f'in {models} (folder, one); from the source tree, scripts/')
     fails(call(*command, './nosuch', env=env), 1, command[0], './nosuch: no such file or directory')
     fails(call(*command, 'one', env=env), 1, command[0], f'{models}/one.gguf')  # found, but empty
 
