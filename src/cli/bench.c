@@ -88,6 +88,7 @@ static uint32_t largest(const struct list *list) {
 
 /* EXIT_OK, or says what is wrong. */
 static int read_plan(const struct options *o, struct plan *plan) {
+    char name[40];
     *plan = (struct plan){0};
     if (!read_list(o->bench_prompt, 0, 1 << 30, true, &plan->prompts))
         return cli_misuse("--prompt-tokens: \"%s\" is no list of lengths", o->bench_prompt);
@@ -97,8 +98,10 @@ static int read_plan(const struct options *o, struct plan *plan) {
         return cli_misuse("--depth: \"%s\" is no list of lengths", o->bench_depth);
     if (!read_list(o->bench_batch, 1, 4096, false, &plan->batches))
         return cli_misuse("--batch: \"%s\" is no list of 1 to 4096 sequences", o->bench_batch);
-    if (!read_list(o->bench_threads, 0, 1024, false, &plan->threads))
-        return cli_misuse("--threads: \"%s\" is no list of 0 to 1024 threads", o->bench_threads);
+    if (!read_list(o->bench_threads, 0, 1024, false, &plan->threads)) {
+        option_name(&option_list[OPTION_INDEX_bench_threads], o, name);
+        return cli_misuse("%s: \"%s\" is no list of 0 to 1024 threads", name, o->bench_threads);
+    }
     if (!read_types(plan, o->bench_kv))
         return cli_misuse("--kv-type: \"%s\" is no list of %s", o->bench_kv,
                           option_list[OPTION_INDEX_kv_type].value);

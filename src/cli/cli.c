@@ -18,6 +18,7 @@ const struct command *const command_list[COMMAND_COUNT] = {
 
 static char program[32] = "1bit"; /* with the command's name, for messages */
 static enum command_index running = COMMAND_COUNT;
+static struct options given; /* of the command that runs */
 
 enum command_index command_find(const char *name) {
     size_t i = 0;
@@ -82,7 +83,11 @@ int cli_fail_error(const ob_error *error) {
     char line[1024];
     ob_error said = *error;
     const struct option *option = cli_option_of(error);
-    if (option) snprintf(said.where, sizeof said.where, "--%s", option->flag);
+    if (option) {
+        char name[40];
+        option_name(option, &given, name);
+        snprintf(said.where, sizeof said.where, "%s", name);
+    }
     return cli_fail("%s", ob_error_line(&said, line, sizeof line));
 }
 
@@ -121,25 +126,24 @@ static int finish(int code) {
 
 static int run_command(enum command_index index, int argc, char **argv) {
     const struct command *command = command_list[index];
-    struct options options;
     char message[OPTION_MESSAGE];
     struct buf text = BUF_INIT;
     running = index;
     snprintf(program, sizeof program, "1bit %s", command->name);
     map_guard(program);
-    if (!options_parse(index, argc, argv, &options, message))
+    if (!options_parse(index, argc, argv, &given, message))
         return cli_misuse("%s (see 1bit %s --help)", message, command->name);
-    if (options.help) {
+    if (given.help) {
         usage_command(index, &text);
         return print(&text, stdout, EXIT_OK);
     }
-    if (options.operands > command->operands_max)
+    if (given.operands > command->operands_max)
         return cli_misuse("unexpected argument \"%s\" (see 1bit %s --help)",
-                          options.operand[command->operands_max], command->name);
-    if (options.operands < command->operands_min)
+                          given.operand[command->operands_max], command->name);
+    if (given.operands < command->operands_min)
         return cli_misuse("%s is missing (see 1bit %s --help)", command->operands, command->name);
-    if (options.verbose) log_set_level(LOG_INFO);
-    return command->run(&options);
+    if (given.verbose) log_set_level(LOG_INFO);
+    return command->run(&given);
 }
 
 int cli_main(int argc, char **argv) {

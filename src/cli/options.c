@@ -147,6 +147,11 @@ bool option_set(const struct option *option, const char *text, struct options *o
     return true;
 }
 
+void option_name(const struct option *option, const struct options *from, char out[40]) {
+    bool variable = from->from_environment[option - option_list];
+    snprintf(out, 40, "%s%s", variable ? "" : "--", variable ? option->environment : option->flag);
+}
+
 void option_reset(const struct option *option, struct options *out) {
     static const struct options none = {0};
     static const size_t size[] = {
@@ -217,6 +222,7 @@ static bool take(struct words *w, const struct option *option, const char *dashe
         text = w->argv[w->at++];
     }
     w->out->given[option - option_list] = true;
+    w->out->from_environment[option - option_list] = false;
     return option_set(option, text, w->out, w->message) || blame(dashes, name, n, w->message);
 }
 
@@ -257,7 +263,7 @@ static bool prepare(struct words *w) {
         if (!text || !*text) continue;
         if (!option_set(option, text, w->out, w->message))
             return blame("", option->environment, strlen(option->environment), w->message);
-        w->out->given[i] = true;
+        w->out->given[i] = w->out->from_environment[i] = true;
     }
     return true;
 }

@@ -63,6 +63,7 @@ struct options {
 #include "cli/options.def"
 #undef OPTION
     bool given[OPTION_COUNT]; /* on the command line or in the environment */
+    bool from_environment[OPTION_COUNT]; /* only there */
     char **operand;           /* what is no option; points into argv */
     size_t operands;
 };
@@ -76,6 +77,8 @@ bool options_parse(enum command_index command, int argc, char **argv, struct opt
 /* Sets one option from text, as the command line would. */
 bool option_set(const struct option *option, const char *text, struct options *out,
                 char message[OPTION_MESSAGE]);
+/* How the user gave it: "--threads", or the name of the environment's variable. */
+void option_name(const struct option *option, const struct options *from, char out[40]);
 /* Back to the default, as if it had not been given. */
 void option_reset(const struct option *option, struct options *out);
 /* The value that an option has, as it would be typed, appended; nothing if it was not given and has

@@ -110,6 +110,11 @@ def test_wrong_words(words, command, text):
 
 def test_a_wrong_environment_is_named():
     fails(call('run', '-p', 'x', env={'ONEBIT_THREADS': 'all'}), 2, 'run', 'ONEBIT_THREADS: "all"')
+    words = ['run', '-m', FIXTURE, '--raw', '-p', 'x']
+    env = {'ONEBIT_DEVICE': 'nope'}
+    fails(call(*words, env=env), 1, 'run', 'ONEBIT_DEVICE: unknown device "nope"')
+    fails(call(*words, '--device', 'no', env=env), 1, 'run', '--device: unknown device "no"')
+    fails(call('bench', env={'ONEBIT_THREADS': 'all'}), 2, 'bench', 'ONEBIT_THREADS: "all" is no')
 
 
 @pytest.mark.parametrize('command', [['run', '-p', 'x', '-m'], ['info'], ['tokenize', 'x', '-m'],

@@ -208,8 +208,10 @@ static void the_environment_comes_before_the_command_line(void **state) {
     assert_true(parse(COMMAND_run, ""));
     assert_int_equal(options.threads, 3);
     assert_true(options.given[OPTION_INDEX_threads]);
+    assert_true(options.from_environment[OPTION_INDEX_threads]);
     assert_true(parse(COMMAND_run, "-t 5"));
     assert_int_equal(options.threads, 5);
+    assert_false(options.from_environment[OPTION_INDEX_threads]);
     setenv("ONEBIT_THREADS", "many", 1);
     assert_false(parse(COMMAND_run, "-t 5"));
     assert_string_equal(message, "ONEBIT_THREADS: \"many\" is not a whole number");
