@@ -83,6 +83,8 @@ ob_status cli_model_path(const char *name, char **out, ob_error *error);
 ob_status cli_tok_open(const char *name, struct source **source, struct tok **tok, ob_error *error);
 /* What the options say about the engine, but for the model. */
 ob_engine_options cli_engine_options(const struct options *options);
+/* Refuses a --kv-memory that no device of this machine has, even when it is empty. */
+ob_status cli_check_kv_memory(const struct options *options, ob_error *error);
 /* Finds and opens the engine, showing progress: as `engine` says, but for the model. */
 ob_status cli_engine_open_with(const struct options *options, ob_engine_options engine,
                                ob_engine **out, ob_error *error);

@@ -2,6 +2,8 @@
  * engine.c: opening the engine as the command line says. */
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "base/os.h"
 #include "cli/cli.h"
 
 ob_engine_options cli_engine_options(const struct options *options) {
@@ -17,6 +19,21 @@ ob_engine_options cli_engine_options(const struct options *options) {
     };
 }
 
+ob_status cli_check_kv_memory(const struct options *options, ob_error *error) {
+    uint64_t most = os_memory_total();
+    char asked[24], has[24];
+    ob_device device;
+    /* Devices are slow to ask: only where it matters. */
+    for (size_t i = 0; options->kv_memory > most && ob_device_at(i, &device); i++)
+        if (device.count && device.memory_total > most) most = device.memory_total;
+    if (options->kv_memory <= most) return OB_OK;
+    cli_bytes(options->kv_memory, asked);
+    cli_bytes(most, has);
+    error_set(error, OB_ERR_LIMIT, "%s are more than this machine has (%s)", asked, has);
+    error_at(error, NULL, "kv_memory", OB_NO_OFFSET);
+    return OB_ERR_LIMIT;
+}
+
 static void show_loading(void *user, uint64_t done, uint64_t total) {
     (void)user;
     cli_progress("loading", done, total);
@@ -26,7 +43,8 @@ ob_status cli_engine_open_with(const struct options *options, ob_engine_options 
                                ob_engine **out, ob_error *error) {
     char *path;
     *out = NULL;
-    ob_status status = cli_model_path(options->model, &path, error);
+    ob_status status = cli_check_kv_memory(options, error);
+    if (status == OB_OK) status = cli_model_path(options->model, &path, error);
     if (status != OB_OK) return status;
     engine.model = path;
     engine.progress = show_loading;

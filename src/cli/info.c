@@ -110,7 +110,9 @@ static int run(const struct options *options) {
     ob_error error;
     char *path;
     struct source *source = NULL;
-    if (cli_model_path(options->operand[0], &path, &error) != OB_OK) return cli_fail_error(&error);
+    if (cli_check_kv_memory(options, &error) != OB_OK ||
+        cli_model_path(options->operand[0], &path, &error) != OB_OK)
+        return cli_fail_error(&error);
     int code = source_open(path, &source, &error) == OB_OK ? show(source, options)
                                                            : cli_fail_error(&error);
     free(path);

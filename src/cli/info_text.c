@@ -80,8 +80,11 @@ static void print_plan(const json_t *plan, struct cli_style style) {
         printf(" (made for %llu)", (unsigned long long)number(plan, "train_context"));
     cli_bytes(number(plan, "kv_bytes_1000_tokens"), a);
     cli_bytes(number(plan, "kv_memory"), b);
-    printf("\n  cache         %s for 1,000 tokens; %llu tokens fit in %s\n  devices       ", a,
-           (unsigned long long)number(plan, "tokens_that_fit"), b);
+    char fit[24] = "more than 4 billion";
+    if (number(plan, "tokens_that_fit") < UINT32_MAX)
+        snprintf(fit, sizeof fit, "%llu", (unsigned long long)number(plan, "tokens_that_fit"));
+    printf("\n  cache         %s for 1,000 tokens; %s tokens fit in %s\n  devices       ", a, fit,
+           b);
     for (size_t i = 0; i < json_array_size(devices); i++)
         printf("%s%s (%s)", i ? ", " : "", text(json_array_get(devices, i), "name", line),
                json_string_value(json_object_get(json_array_get(devices, i), "description")));

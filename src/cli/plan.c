@@ -8,7 +8,7 @@
 #include "cli/inspect.h"
 #include "models/models.h"
 
-/* The most tokens of one sequence whose cache fits in `memory` bytes. */
+/* The most tokens of one sequence whose cache fits in `memory` bytes; UINT32_MAX: that or more. */
 static uint64_t tokens_that_fit(const struct model *model, uint64_t memory, struct kv_types kv) {
     uint64_t low = 0, high = UINT32_MAX; /* low fits */
     while (low < high) {

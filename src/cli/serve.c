@@ -13,7 +13,9 @@ static void say(void *user, const char *line) {
 static int run(const struct options *options) {
     char *path;
     ob_error error;
-    if (cli_model_path(options->model, &path, &error) != OB_OK) return cli_fail_error(&error);
+    if (cli_check_kv_memory(options, &error) != OB_OK ||
+        cli_model_path(options->model, &path, &error) != OB_OK)
+        return cli_fail_error(&error);
     struct server_options server = {
         .host = options->host,
         .port = (uint16_t)options->port,

@@ -251,6 +251,21 @@ def test_info_of_a_gguf(model):
     assert info['tokenizer']['tokens'] == 151936 and info['tokenizer']['chat_template_bytes'] > 0
 
 
+def test_more_cache_than_memory():
+    for words in [['info', FIXTURE], ['run', '-m', FIXTURE, '-p', 'x'], ['serve', '-m', FIXTURE]]:
+        fails(call(*words, '--kv-memory', '4000000G'), 1, words[0],
+              '--kv-memory: 4295.0 PB are more than this machine has (')
+
+
+def test_a_cache_that_does_not_grow(tmp_path):
+    windows = tmp_path / 'windows'
+    shutil.copytree(FIXTURE.parent / 'gemma3_text', windows)
+    config = json.loads((windows / 'config.json').read_text())
+    config['layer_types'] = ['sliding_attention'] * 3
+    (windows / 'config.json').write_text(json.dumps(config))
+    assert '; more than 4 billion tokens fit in ' in call('info', windows).stdout
+
+
 def test_verify_names_the_weight(tmp_path):
     assert call('info', '--verify', FIXTURE).stdout.endswith('\nall weights are finite\n')
     broken = tmp_path / 'broken'
