@@ -110,10 +110,6 @@ def test_wrong_words(words, command, text):
 
 def test_a_wrong_environment_is_named():
     fails(call('run', '-p', 'x', env={'ONEBIT_THREADS': 'all'}), 2, 'run', 'ONEBIT_THREADS: "all"')
-    words = ['run', '-m', FIXTURE, '--raw', '-p', 'x']
-    env = {'ONEBIT_DEVICE': 'nope'}
-    fails(call(*words, env=env), 1, 'run', 'ONEBIT_DEVICE: unknown device "nope"')
-    fails(call(*words, '--device', 'no', env=env), 1, 'run', '--device: unknown device "no"')
     fails(call('bench', env={'ONEBIT_THREADS': 'all'}), 2, 'bench', 'ONEBIT_THREADS: "all" is no')
 
 
@@ -254,7 +250,7 @@ def test_info_of_a_gguf(model):
 def test_more_cache_than_memory():
     for words in [['info', FIXTURE], ['run', '-m', FIXTURE, '-p', 'x'], ['serve', '-m', FIXTURE]]:
         fails(call(*words, '--kv-memory', '4000000G'), 1, words[0],
-              '--kv-memory: 4295.0 PB are more than this machine has (')
+              '--kv-memory: 4.3 PB are more than this machine has (')
 
 
 def test_a_cache_that_does_not_grow(tmp_path):
@@ -353,7 +349,10 @@ def test_raw_continues_the_text(model):
 
 def test_settings_that_the_engine_refuses(model):
     fails(call('run', '-m', model, '--samplers', 'top_k;beam', '-p', 'x'), 2, 'run', '"beam" is')
-    fails(call('run', '-m', model, '--device', 'abacus', '-p', 'x'), 1, 'run', 'abacus')
+    words = ['run', '-m', model, '-p', 'x']
+    env = {'ONEBIT_DEVICE': 'nope'}
+    fails(call(*words, env=env), 1, 'run', 'ONEBIT_DEVICE: unknown device "nope"')
+    fails(call(*words, '--device', 'no', env=env), 1, 'run', '--device: unknown device "no"')
     fails(call('run', '-m', model, '-c', 64, '-p', 'word ' * 200), 1, 'run', 'context')
 
 
@@ -488,10 +487,10 @@ def test_settings_of_the_chat(model, tmp_path):
     t = Terminal(['run', '-m', str(model), '--temp', '0', '-n', '1'], tmp_path)
 
     def say(line, *answers):
-        t.wait_for('> ')
+        assert ', answer ' not in t.wait_for('> ')
         t.type(line + '\r')
         for answer in answers:
-            assert 'tok' not in t.wait_for(answer)
+            t.wait_for(answer)
     say('   /help', '/unset NAME')
     say('   ')  # no message, and so no answer
     say('/set temp 1.5')
@@ -504,7 +503,7 @@ def test_settings_of_the_chat(model, tmp_path):
     say('/set system Be brief.')
     say('/unset system')
     say('/set system', 'system             none')
-    say('/set samplers top_k;beam', ' run: samplers: "beam"')
+    say('/set samplers top_k;beam', ' run: samplers: sampler "beam"')
     say('/set samplers', 'samplers           penalties;')
     say('/unset', '/unset needs a NAME')
     say('/unset tempo', 'no option "tempo"')
