@@ -3,6 +3,7 @@
 MODEL ?= qwen2.5-coder-0.5b
 PROMPT ?= What is the capital of France? Answer in one sentence.
 FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -34,7 +35,8 @@ fuzz: ## every fuzzer for FUZZ_SECONDS
 mutate: ## break the code on purpose; the tests must notice
 	@scripts/mutate
 
-install: build ## install to /usr/local (DESTDIR is honoured)
+install: build ## install to PREFIX=/usr/local (DESTDIR is honoured)
+	@meson configure build -Dprefix="$(PREFIX)"
 	@meson install -C build
 
 clean: ## remove what was built

@@ -431,8 +431,13 @@ class Terminal:
         os.close(self.fd)
         os.waitpid(self.pid, 0)
 
-    def end(self):
+    def end(self, seconds=60):
+        end = time.monotonic() + seconds
         while True:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                os.kill(self.pid, signal.SIGKILL)
+                self.hang_up()
+                pytest.fail('the program did not end')
             try:
                 if not os.read(self.fd, 4096):
                     break
