@@ -31,6 +31,7 @@ LISTS = {
     'src/engine/caches.def': List('CACHE', 'src/engine/cache_{}.c', 'cache', 'src/engine'),
     'src/graph/ops.def': List('OP', 'src/kernels/ref/{}.c', '', ''),
     'src/models/models.def': List('MODEL', '', 'model', 'src/models'),
+    'src/quant/kv_types.def': List('KV_TYPE', 'src/quant/{}.c', '', ''),
     'src/quant/quants.def': List('QUANT', 'src/quant/{}.c', 'quant', 'src/quant'),
     'src/sample/samplers.def': List('SAMPLER', 'src/sample/{}.c', 'sampler', 'src/sample'),
     'src/server/routes.def': List('ROUTE', 'src/server/routes/{}.c', 'route', 'src/server'),

@@ -80,15 +80,18 @@ static bool find_scale(struct chart *c) {
 }
 
 static void draw_axes(const struct chart *c, struct buf *out) {
-    for (double y = 0; y <= c->y_max * 1.0001; y += c->y_step) {
+    for (int i = 0; i <= (int)(c->y_max / c->y_step + 0.001); i++) {
+        double y = i * c->y_step;
         buf_printf(out, "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>", LEFT,
                    at_y(c, y), WIDTH - RIGHT, at_y(c, y));
         buf_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", LEFT - 6,
                    at_y(c, y) + 4, y);
     }
-    for (double x = 0; x <= c->x_max * 1.0001; x += c->x_step)
+    for (int i = 0; i <= (int)(c->x_max / c->x_step + 0.001); i++) {
+        double x = i * c->x_step;
         buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", at_x(c, x),
                    HEIGHT - BOTTOM + 16, x);
+    }
     buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
                (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, c->axis);
 }

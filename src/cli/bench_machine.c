@@ -50,13 +50,15 @@ static void read_part(void *arg, uint32_t part, uint32_t thread) {
 }
 
 static double read_rate(struct bench_machine *m, struct pool *pool) {
-    double start, seconds = 0, bytes = 0;
+    double seconds, bytes = 0;
     if (!m->touched) pool_run(pool, PARTS, read_part, &m->map); /* page faults do not count */
     m->touched = true;
-    for (start = os_seconds(); seconds < LONG_ENOUGH; seconds = os_seconds() - start) {
+    double start = os_seconds();
+    do {
         pool_run(pool, PARTS, read_part, &m->map);
         bytes += (double)m->map.size;
-    }
+        seconds = os_seconds() - start;
+    } while (seconds < LONG_ENOUGH);
     return bytes / seconds;
 }
 
@@ -129,13 +131,15 @@ static struct peak peak_of(enum cpu_isa isa) {
 
 static double int8_rate(const struct bench_machine *m, struct pool *pool) {
     struct peak peak = peak_of(m->isa);
-    double start, seconds = 0, ops = 0;
+    double seconds, ops = 0;
     if (!peak.run) return 0;
     uint32_t threads = pool_threads(pool);
-    for (start = os_seconds(); seconds < LONG_ENOUGH; seconds = os_seconds() - start) {
+    double start = os_seconds();
+    do {
         pool_run(pool, threads, peak.run, NULL);
         ops += peak.ops * CHAINS * LOOPS * threads;
-    }
+        seconds = os_seconds() - start;
+    } while (seconds < LONG_ENOUGH);
     return ops / seconds;
 }
 

@@ -146,7 +146,7 @@ ob_status eval_chunks_run(ob_engine *engine, const struct eval_chunks *chunks, u
     if (parallel > info.parallel) parallel = info.parallel;
     struct running r = {.chunks = chunks, .run = run, .vocab = info.vocab};
     ob_batch *batch = NULL;
-    int32_t *ids = malloc((size_t)parallel * chunks->ctx * sizeof *ids);
+    int32_t *ids = calloc((size_t)parallel * chunks->ctx + 1, sizeof *ids);
     r.finite = malloc(chunks->rows * sizeof *r.finite);
     r.pool = pool_new(info.threads);
     ob_status s = OB_OK;

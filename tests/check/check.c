@@ -180,6 +180,12 @@ static int bad(const char *what, const char *value) {
 }
 
 /* An exit status to end with, or -1. */
+static bool *flag_of(struct check *check, const char *a) {
+    if (strcmp(a, "--bench") == 0) return &check->bench;
+    if (strcmp(a, "--rows") == 0) return &check->rows;
+    return strcmp(a, "--verbose") == 0 ? &check->verbose : NULL;
+}
+
 static int parse(struct check *check, int argc, char **argv) {
     bool some = false;
     enum cpu_isa isa;
@@ -187,11 +193,13 @@ static int parse(struct check *check, int argc, char **argv) {
         const char *a = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(a, "--help") == 0) return usage(0);
         if (strcmp(a, "--list") == 0) return list_tiers();
-        if (strcmp(a, "--bench") == 0) check->bench = true;
-        else if (strcmp(a, "--rows") == 0) check->rows = true;
-        else if (strcmp(a, "--verbose") == 0) check->verbose = true;
-        else if (!value) return usage(2);
-        else if (strcmp(a, "--func") == 0) check->func = argv[++i];
+        bool *flag = flag_of(check, a);
+        if (flag) {
+            *flag = true;
+            continue;
+        }
+        if (!value) return usage(2);
+        if (strcmp(a, "--func") == 0) check->func = argv[++i];
         else if (strcmp(a, "--isa") == 0) check->isa = argv[++i];
         else if (strcmp(a, "--golden") == 0) check->golden = argv[++i];
         else if (strcmp(a, "--seed") == 0) check->seed = strtoull(argv[++i], NULL, 0);

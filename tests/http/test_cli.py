@@ -91,7 +91,8 @@ def test_version():
     (['run', '--temp', '-1', '-p', 'x'], 'run', '--temp: -1 is not from 0'),
     (['run', '--top-p=1.5', '-p', 'x'], 'run', '--top-p: 1.5 is not from 0 to 1'),
     (['run', '-n', 'many', '-p', 'x'], 'run', '-n: "many" is not a whole number'),
-    (['run', '--kv-type', 'f8', '-p', 'x'], 'run', '--kv-type: "f8" is none of f16|bf16|f32|q8_0|q4_0'),
+    (['run', '--kv-type', 'f8', '-p', 'x'], 'run',
+     '--kv-type: "f8" is none of f16|bf16|f32|q8_0|q4_0'),
     (['run', '--kv-memory', '5X', '-p', 'x'], 'run', '--kv-memory: "5X" is not a number of bytes'),
     (['run', '-p', 'x', '-f', 'y'], 'run', '--prompt and --file exclude each other'),
     (['run', 'hello'], 'run', 'unexpected argument "hello"'),
@@ -187,7 +188,8 @@ def complete(*words):
 
 def test_bash_completes():
     assert complete('1bit', 'de') == ['devices', 'detokenize']
-    assert complete('1bit', 'run', '--kv-') == ['--kv-type', '--kv-type-k', '--kv-type-v', '--kv-memory']
+    assert complete('1bit', 'run', '--kv-') == ['--kv-type', '--kv-type-k', '--kv-type-v',
+                                                '--kv-memory']
     assert complete('1bit', 'run', '--kv-type', '') == ['f16', 'bf16', 'f32', 'q8_0', 'q4_0']
     assert complete('1bit', 'run', '-f', 'READ') == [p.name for p in ROOT.glob('READ*')]
     assert complete('1bit', 'help', 'ver') == ['version']
