@@ -129,7 +129,7 @@ static int run(const struct options *options) {
 const struct command command_info = {
     .name = "info",
     .summary = "tell what is in a model file",
-    .operands = "FILE",
+    .operands = "MODEL",
     .operands_min = 1,
     .operands_max = 1,
     .about =

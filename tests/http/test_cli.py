@@ -96,7 +96,7 @@ def test_version():
     (['run', '--kv-memory', '5X', '-p', 'x'], 'run', '--kv-memory: "5X" is not a number of bytes'),
     (['run', '-p', 'x', '-f', 'y'], 'run', '--prompt and --file exclude each other'),
     (['run', 'hello'], 'run', 'unexpected argument "hello"'),
-    (['info'], 'info', 'FILE is missing'),
+    (['info'], 'info', 'MODEL is missing'),
     (['tokenize', 'x', '-f', 'y'], 'tokenize', 'exclude each other'),
     (['bench', '-p', '12,x'], 'bench', '--prompt-tokens: "12,x" is no list of lengths'),
     (['help', 'bogus'], 'help', 'there is no command "bogus"'),
@@ -177,16 +177,32 @@ def test_completion_scripts(shell, tmp_path):
         subprocess.run([shell, '-n', script], check=True)
 
 
-def complete(*words):
+def complete(*words, env=None):
     script = '''source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _1bit
                 printf '%s\\n' "${COMPREPLY[@]}"'''
     file = ROOT / 'build/complete.bash'
     file.write_text(call('help', '--completion', 'bash').stdout)
-    return subprocess.run(['bash', '-c', script, '-', file, *words], capture_output=True, text=True,
-                          check=True, cwd=ROOT).stdout.split()
+    run = subprocess.run(['bash', '-c', script, '-', file, *words], capture_output=True, text=True,
+                         check=True, cwd=ROOT, env=os.environ | (env or {}))
+    return run.stdout.split('\n')[:-1]
+
+
+def test_bash_evaluates_no_name(tmp_path):
+    folder = tmp_path / '1bit/models'
+    folder.mkdir(parents=True)
+    for name in ['my model', '$(touch oops)', '`touch oops`']:
+        (folder / f'{name}.gguf').touch()
+    env = {'XDG_DATA_HOME': str(tmp_path)}
+    assert complete('1bit', 'run', '-m', 'my', env=env) == ['my model']
+    assert complete('1bit', 'info', '$', env=env) == ['$(touch oops)']
+    assert '`touch oops`' in complete('1bit', 'run', '-m', '', env=env)
+    assert not (ROOT / 'oops').exists()
 
 
 def test_bash_completes():
+    assert complete('1bit', '--h') == ['--help']
+    assert complete('1bit', 'run', '--device', 'r') == ['ref']
+    assert complete('1bit', 'bench', '--kv-type', 'f16,q8') == ['f16,q8_0']
     assert complete('1bit', 'de') == ['devices', 'detokenize']
     assert complete('1bit', 'run', '--kv-') == ['--kv-type', '--kv-type-k', '--kv-type-v',
                                                 '--kv-memory']
