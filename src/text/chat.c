@@ -7,6 +7,8 @@
  *   the template reads nothing but lists.
  * - arguments of a tool call as an object or as JSON text: objects, unless the template fails on
  *   them or prints them as Python does and text works.
+ * Templates pass over a message whose role they do not know, so "developer" becomes "system" where
+ * the template does not name it, and a role that neither OpenAI nor the template has is refused.
  * Members of a message that are null are left out, except for "content". Everything in the request
  * is data to the template, but for the role names below: templates write '<|' + role + '|>'. */
 #include "text/chat.h"
@@ -16,6 +18,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/str.h"
 #include "text/jinja/jinja.h"
 
 static const char *const roles[] = {"assistant", "developer", "function", "ipython", "model",
@@ -23,6 +26,7 @@ static const char *const roles[] = {"assistant", "developer", "function", "ipyth
 
 /* A template and what it understands. */
 struct form {
+    struct str source;
     struct jinja *jinja;
     bool text_content, part_content, text_arguments;
 };
@@ -121,6 +125,7 @@ static ob_status open_form(const struct tok *tok, struct str source, struct form
     ob_status status = jinja_parse(source.p, source.n, &out->jinja, error);
     if (status) return status;
     struct jinja *j = out->jinja;
+    out->source = source;
     out->text_content = probe(tok, j, PROBE_CONTENT("\"pr0be\""), "pr0be", NULL);
     out->part_content = probe(tok, j, PROBE_CONTENT("[{\"type\": \"text\", \"text\": \"pr0be\"}]"),
                               "pr0be", "'pr0be'");
@@ -275,11 +280,39 @@ static ob_status fit_calls(const struct form *form, json_t *message, size_t m, o
     return OB_OK;
 }
 
+/* Whether the template has the role as a string. A role is a word: other text could be found
+ * between two strings. */
+static bool names_role(const struct form *form, struct str role) {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    if (strspn(role.p, word) != role.n) return false;
+    for (size_t i = 1; role.n && i + role.n < form->source.n; i++) {
+        const char *at = form->source.p + i;
+        bool quoted = at[-1] == at[role.n] && (at[-1] == '\'' || at[-1] == '"');
+        if (quoted && memcmp(at, role.p, role.n) == 0) return true;
+    }
+    return false;
+}
+
+/* Sets message["role"] to one that the template does not pass over. */
+static ob_status fit_role(const struct form *form, json_t *message, size_t m, ob_error *error) {
+    static const char *const known[] = {"system", "user", "assistant", "tool"};
+    const json_t *given = json_object_get(message, "role");
+    if (!json_is_string(given))
+        return BAD(error, "missing or not a string", "messages[%zu].role", m);
+    struct str role = {json_string_value(given), json_string_length(given)};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (str_is(role, known[i])) return OB_OK;
+    if (names_role(form, role)) return OB_OK;
+    if (!str_is(role, "developer"))
+        return BAD(error, "must be system, developer, user, assistant or tool (the model's chat "
+                          "template names no other such role)", "messages[%zu].role", m);
+    return json_object_set_new(message, "role", json_string("system"))
+               ? error_memory(error, "a message", 0) : OB_OK;
+}
+
 static ob_status fit_message(const struct form *form, const json_t *given, size_t m,
                              json_t *messages, ob_error *error) {
     if (!json_is_object(given)) return BAD(error, "not an object", "messages[%zu]", m);
-    if (!json_is_string(json_object_get(given, "role")))
-        return BAD(error, "missing or not a string", "messages[%zu].role", m);
     json_t *message = json_object(), *member;
     const char *key;
     size_t n;
@@ -289,7 +322,8 @@ static ob_status fit_message(const struct form *form, const json_t *given, size_
         if (json_is_null(member) && strcmp(key, "content") != 0) continue;
         if (json_object_setn(message, key, n, member)) return error_memory(error, "a message", 0);
     }
-    ob_status status = fit_calls(form, message, m, error);
+    ob_status status = fit_role(form, message, m, error);
+    if (!status) status = fit_calls(form, message, m, error);
     return status ? status : fit_content(form, message, m, error);
 }
 

@@ -15,7 +15,7 @@ struct chat;
 /* Parses the model's template and finds out what it understands (content as text or as parts, tool
  * arguments as objects or as text; see chat.c); OB_ERR_NOT_FOUND if it has none and `override`
  * (Jinja source, may be NULL) is absent. `model` (its path, may be NULL) is what errors of the
- * template name. Keeps pointers to tok and model. Thread safe after open. */
+ * template name. Keeps pointers to tok, override and model. Thread safe after open. */
 ob_status chat_open(const struct tok *tok, const char *override, const char *model,
                     struct chat **out, ob_error *error);
 void chat_close(struct chat **chat);
