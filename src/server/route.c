@@ -69,11 +69,12 @@ bool route_trusts_origin(const struct http_request *request) {
            (request->host && strcasecmp(authority, request->host) == 0);
 }
 
-const char *route_refuses(const struct http_request *request, bool loopback_only) {
+const char *route_refuses(const struct http_request *request, const struct route *route,
+                          bool loopback_only) {
     if (loopback_only && request->host && !is_loopback(str_of(request->host)))
         return "the Host header names another machine than this";
-    bool reads = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
-    if (!reads && request->origin && !route_trusts_origin(request))
+    bool for_all = route && route->for_all_pages;
+    if (!for_all && request->origin && !route_trusts_origin(request))
         return "pages of this Origin may not use the server";
     return NULL;
 }

@@ -134,7 +134,8 @@ static void handle(void *user, struct http_exchange *x) {
         reply_error(x, REPLY_BAD_REQUEST, request->bad);
         return;
     }
-    const char *refusal = route_refuses(request, http_is_loopback(server->http));
+    const struct route *route = route_find(request->method, request->path, &allowed);
+    const char *refusal = route_refuses(request, route, http_is_loopback(server->http));
     if (refusal) {
         reply_error(x, REPLY_FORBIDDEN, refusal);
         return;
@@ -143,7 +144,6 @@ static void handle(void *user, struct http_exchange *x) {
         http_set_header(x, "Access-Control-Allow-Origin", request->origin);
         http_set_header(x, "Vary", "Origin");
     }
-    const struct route *route = route_find(request->method, request->path, &allowed);
     if (!route && allowed && request->origin && strcmp(request->method, "OPTIONS") == 0) {
         answer_preflight(x);
     } else if (!route) {

@@ -187,8 +187,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     const char *allowed;
     const struct route *route = route_find(x.request.method, x.request.path, &allowed);
     bool trusted = route_trusts_origin(&x.request);
-    if (trusted && x.request.host) check(!route_refuses(&x.request, false));
-    if (route && !route_refuses(&x.request, true)) answer(&x, route);
+    if (trusted && x.request.host) check(!route_refuses(&x.request, route, false));
+    if (route && !route_refuses(&x.request, route, true)) answer(&x, route);
     free(head);
     return 0;
 }

@@ -379,6 +379,9 @@ def test_origin(fake, origin):
     assert reply.headers['Access-Control-Allow-Origin'] == trusted
     reply = fake.ask('GET', '/health', headers=headers)
     assert (reply.status, reply.headers['Access-Control-Allow-Origin']) == (200, trusted)
+    for method in 'GET', 'HEAD':
+        assert fake.ask(method, '/v1/models', headers=headers).status == ORIGINS[origin]
+    assert fake.ask('GET', '/v1/nothing', headers=headers).status == (404 if trusted else 403)
     reply = fake.ask('OPTIONS', CHAT, headers={
         **headers, 'Access-Control-Request-Method': 'POST',
         'Access-Control-Request-Headers': 'x-a'})
