@@ -11,7 +11,7 @@ enum { ROUTE_PATHS = 2 };
 
 struct route {
     const char *method;
-    const char *paths[ROUTE_PATHS]; /* ends at NULL */
+    const char *paths[ROUTE_PATHS]; /* ends at NULL; "/x/": with something behind it */
     /* Answers, now or later. With `needs_model` it runs on a worker thread once the model is
      * loaded; otherwise on an I/O thread, at any time. */
     void (*handle)(struct server *server, struct http_exchange *x);

@@ -164,7 +164,8 @@ static void answer(struct http_exchange *x, const struct route *route) {
         check(x->read(x->user, &out) == HTTP_END);
         check_events(&out);
     } else {
-        check(x->status == REPLY_OK || x->status == REPLY_BAD_REQUEST);
+        check(x->status == REPLY_OK || x->status == REPLY_BAD_REQUEST ||
+              x->status == REPLY_NOT_FOUND);
         check_json(x->body, x->n, x->status == REPLY_OK);
     }
     if (x->end) {

@@ -43,6 +43,9 @@ def test_models(client):
     model, = client.models.list()
     assert model.id == 'qwen2.5-coder-0.5b' and model.owned_by == '1bit'
     assert model.device.startswith('cpu')
+    assert client.models.retrieve(model.id) == model
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve('a/b c')
 
 
 @pytest.mark.parametrize('fields', [{}, {'temperature': 0.9, 'seed': 7}, {'stop': ['range', '(']},

@@ -273,6 +273,28 @@ def test_unknown_routes_and_methods(fake):
     assert fake.ask('GET', '/health%00').status == 404
 
 
+@pytest.mark.parametrize('name, path', [
+    ('fake', 'fake'), ('a b', 'a%20b'), ('50%', '50%25'), ('ü?', '%C3%BC%3f'), ('%00', '%2500'),
+    ('a+b', 'a+b'),
+])
+def test_one_model(start_fake, name, path):
+    server = start_fake(f'models/{name}.gguf').wait_ready()
+    model, = server.ask('GET', '/v1/models').json['data']
+    assert model['id'] == name
+    assert server.ask('GET', f'/v1/models/{path}').json == model
+
+
+@pytest.mark.parametrize('path', ['x', 'fake%2F', 'fake/', 'fak', '%C3', '%0a', 'x' * 1000, 'FAKE'])
+def test_no_such_model(fake, path):
+    reply = fake.ask('GET', f'/v1/models/{path}')
+    assert reply.status == reply.json['error']['code'] == 404
+    assert reply.json['error']['type'] == 'not_found_error'
+    assert reply.json['error']['param'] == 'model'
+    assert reply.json['error']['message'].startswith('there is no model "')
+    assert fake.ask('POST', f'/v1/models/{path}').status == 405
+    assert fake.ask('GET', '/v1/models/').json['error']['param'] is None
+
+
 def test_connections_are_kept(fake):
     connection = http.client.HTTPConnection('127.0.0.1', fake.port, timeout=PATIENCE)
     connection.connect()
