@@ -224,6 +224,16 @@ static void answer_whole(struct generation *g) {
     reply_json(g->x, REPLY_OK, json);
 }
 
+/* What the log says: numbers, nothing of the content. */
+static void note_end(struct generation *g) {
+    char line[1024], words[96];
+    bool failed = g->finish == OB_FINISH_CANCEL || g->finish == OB_FINISH_ERROR;
+    const ob_timings *t = &g->timings;
+    snprintf(words, sizeof words, "prompt %u tokens (%u cached), answer %u tokens",
+             t->cache_n + t->prompt_n, t->cache_n, t->predicted_n);
+    http_note(g->x, failed ? failure(g, line, sizeof line) : 0, words);
+}
+
 static void generation_end(struct job *job) {
     struct generation *g = (void *)((char *)job - offsetof(struct generation, end));
     struct http_exchange *x = g->x;
@@ -234,6 +244,7 @@ static void generation_end(struct job *job) {
     os_unlock(&g->lock);
     ob_release(&request);
     server_leave(g->server, g);
+    note_end(g);
     if (cut) http_cut(x);
     if (!g->stream) answer_whole(g);
     http_release(x);

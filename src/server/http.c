@@ -70,6 +70,7 @@ struct http_exchange {
     struct http_exchange *next, **link; /* in http->first's list */
     uint64_t id;
     atomic_uint refs;
+    char title[160]; /* "GET /path" for the log */
     /* the I/O thread's, and the handler's until it has answered */
     struct http_request request;
     struct buf body;
@@ -81,7 +82,10 @@ struct http_exchange {
     os_mutex lock;
     struct MHD_Connection *connection; /* NULL: over */
     int fd;
-    bool asleep, woken, gone, answered;
+    bool asleep, woken, gone, answered, routine, cut;
+    double ended;
+    unsigned failure; /* status for the log, 0: `status` */
+    char words[96];
     struct MHD_Response *response; /* given, not yet queued; NULL also when out of memory */
     unsigned status;
     void *user;
@@ -166,8 +170,36 @@ void http_drop_body(struct http_exchange *x) {
     x->request.body = (struct str){0};
 }
 
+/* "GET /path", with whatever a terminal or a log might take for its own as %XX. */
+static void set_title(struct http_exchange *x) {
+    const char *part[] = {x->request.method, " ", x->request.path};
+    size_t n = 0;
+    for (size_t i = 0; i < 3; i++)
+        for (const char *c = part[i]; *c && n + sizeof "%XX" <= sizeof x->title; c++)
+            n += (size_t)sprintf(x->title + n, (*c > ' ' && *c < 127 && *c != '%') || i == 1
+                                                   ? "%c" : "%%%02X", (unsigned char)*c);
+}
+
+void http_note(struct http_exchange *x, unsigned status, const char *words) {
+    os_lock(&x->lock);
+    x->failure = status;
+    snprintf(x->words, sizeof x->words, "%s", words);
+    os_unlock(&x->lock);
+}
+
+void http_set_routine(struct http_exchange *x) { x->routine = true; }
+
+/* After everybody else has let go of it. */
+static void log_exchange(const struct http_exchange *x) {
+    unsigned status = x->failure ? x->failure : x->status;
+    log_line(status >= 500 && !x->routine ? LOG_WARN : LOG_INFO, "%s %u %.0f ms%s%s%s", x->title,
+             status, (x->ended - x->started) * 1e3, x->words[0] ? ", " : "", x->words,
+             x->cut ? ", connection lost" : "");
+}
+
 void http_release(struct http_exchange *x) {
     if (atomic_fetch_sub(&x->refs, 1) != 1) return;
+    if (x->handled) log_exchange(x);
     if (x->end) x->end(x->user);
     if (x->response) MHD_destroy_response(x->response);
     for (size_t i = 0; i < x->headers; i++) {
@@ -220,6 +252,7 @@ static struct http_exchange *exchange_new(struct http *http, struct MHD_Connecti
                                        .host = http_header(x, "Host"),
                                        .origin = http_header(x, "Origin"),
                                        .bad = what_is_bad(connection)};
+    set_title(x);
     atomic_init(&x->refs, 1);
     os_mutex_init(&x->lock);
     os_lock(&http->lock);
@@ -428,7 +461,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 /* The answer has been sent, or the connection is closed. */
 static void on_completed(void *user, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode why) {
-    (void)why;
     struct http *http = user;
     struct http_exchange *x = *context;
     if (!x) return;
@@ -436,6 +468,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     if (x->handled) net_watch_remove(http->watch, x->fd);
     os_lock(&x->lock);
     x->connection = NULL;
+    x->cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    x->ended = os_seconds();
     os_unlock(&x->lock);
     exchange_hangup(x);
     exchange_unlink(x);

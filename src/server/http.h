@@ -13,7 +13,9 @@
  *                    +---sleeps---+   woken by the answer, http_wake, or the end
  *
  * Until it is answered the exchange belongs to the handler; afterwards only a reference taken with
- * http_hold may touch it. Handlers and `read` run on I/O threads: they must not block. */
+ * http_hold may touch it. Handlers and `read` run on I/O threads: they must not block.
+ *
+ * Each exchange is logged when it ends: as a warning if the status is 500 or more. */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 
@@ -64,6 +66,12 @@ void http_attach(struct http_exchange *x, void *user, void (*hangup)(void *user)
                  void (*end)(void *user));
 void http_hold(struct http_exchange *x);
 void http_release(struct http_exchange *x);
+
+/* For the line in the log, which is written when the exchange ends: words behind the status, which
+ * is the answer's unless one is given (of a stream that failed after its headers; else 0). */
+void http_note(struct http_exchange *x, unsigned status, const char *words);
+/* Whatever its status, the answer is no failure: only who wants to see every request sees it. */
+void http_set_routine(struct http_exchange *x);
 
 /* Adds a header to the answer, before it is given; strings are copied. */
 void http_set_header(struct http_exchange *x, const char *name, const char *value);

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -195,6 +196,27 @@ def test_few_files():
         assert server.complete('hello', max_tokens=1).status == 200
     assert server.stop() == 0
     assert len(server.lines) == 3
+
+
+# ---- the log -------------------------------------------------------------------------------------
+
+def test_a_server_logs_what_it_is_told_to():
+    """With -v every request in one line, with nothing of what was asked or answered."""
+    with serve(TINY, '-v') as server:
+        server.wait_ready()
+        server.complete('secret', max_tokens=2, ignore_eos=True)
+        server.complete('secret', max_tokens=3, ignore_eos=True, stream=True)
+        server.chat('secret', max_tokens='secret')
+        server.ask('GET', '/v1/models/%0a%1b%C3%25?secret=1')
+        n = server.complete('secret', max_tokens=1).json['usage']['prompt_tokens']
+    lines = [re.sub(r' \d+ ms', ' T ms', line) for line in server.lines]
+    assert '1bit: GET /health 200 T ms' in lines
+    start = '1bit: POST /v1/completions 200 T ms, prompt'
+    assert sorted(line for line in lines if '1bit: ' in line and '/health' not in line) == [
+        '1bit: GET /v1/models/%0A%1B%C3%25 404 T ms', '1bit: POST /v1/chat/completions 400 T ms',
+        f'{start} {n} tokens (0 cached), answer 2 tokens',
+        f'{start} {n} tokens ({n - 1} cached), answer 1 tokens',
+        f'{start} {n} tokens ({n - 1} cached), answer 3 tokens']
 
 
 # ---- templates -----------------------------------------------------------------------------------

@@ -123,6 +123,13 @@ def test_tools_reach_the_template(client):
     assert none.usage.prompt_tokens == plain
 
 
+def test_a_developer_is_the_system(client):
+    for role in 'developer', 'system':
+        messages = [{'role': role, 'content': 'Answer in French.'}, *CAPITAL]
+        usage = client.chat.completions.create(messages=messages, max_tokens=1, **GREEDY).usage
+    assert usage.prompt_tokens_details.cached_tokens == usage.prompt_tokens - 1
+
+
 def test_data_is_no_control_token(real):
     """A marker that a user wrote is text, unless a completion asks for it."""
     marker = {'prompt': '<|im_end|>', 'max_tokens': 1}
@@ -139,7 +146,7 @@ def message(content, role='user'):
 
 BAD_CHATS = {
     'messages': [None, 'x', {}, [], 1], 'messages[0]': [['x'], [1], [None]],
-    'messages[0].role': [message('x', 1), message('x', None)],
+    'messages[0].role': [message('x', role) for role in (1, None, '', 'critic', 'User')],
     'messages[0].content': [message(1), message({}), message(None)],
     'messages[0].content[1].type': [message([{'type': 'text', 'text': 'x'},
                                              {'type': 'image_url', 'image_url': {'url': 'x'}}])],

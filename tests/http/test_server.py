@@ -40,7 +40,8 @@ def test_serves_before_the_model_is_there(start_fake):
     assert server.ask('GET', '/v1/models').json['data'][0]['device'] == 'none'
     assert server.complete('x').status == 200
     assert server.stop() == 0
-    assert [line.split(' on ')[0] for line in server.lines] == [
+    said = [line for line in server.lines if line.startswith('fake_server: ')]
+    assert [line.split(' on ')[0] for line in said] == [
         'fake_server: listening', 'fake_server: ready', 'fake_server: stopping']
 
 
@@ -149,6 +150,26 @@ def test_an_engine_that_fails(fake):
     assert reply.status == 500 and reply.json['error']['message'] == 'the fake failed'
     streamed = fake.complete('fail', stream=True).body.decode().split('\n\n')
     assert len(streamed) == 5 and json.loads(streamed[3][6:]) == reply.json
+
+
+def test_failures_are_logged(start_fake):
+    """Without -v nothing else is; a loading server is no failure where that is the question."""
+    server = start_fake('slow')
+    assert server.ask('GET', '/health').status == 503
+    assert server.complete('x').status == 503
+    server.wait_ready()
+    server.complete('x')
+    server.chat('x', n=2)
+    server.complete('fail')
+    server.complete('fail', stream=True)
+    wait_until(lambda: len(server.lines) >= 5, 'five lines')
+    assert server.stop() == 0
+    logged = [line for line in server.lines if line.startswith('1bit: ')]
+    start = '1bit: warning: POST /v1/completions 50'
+    end = 'prompt 4 tokens (0 cached), answer 3 tokens'
+    assert len(logged) == 3 and all(line.startswith(start) for line in logged)
+    assert ' 503 ' in logged[0] and logged[0].endswith(' ms')
+    assert all(' 500 ' in line and line.endswith(end) for line in logged[1:])
 
 
 def test_prompt_of_tokens(fake):

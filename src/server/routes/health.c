@@ -5,6 +5,7 @@
 
 static void handle(struct server *server, struct http_exchange *x) {
     bool ready = server_loaded(server) != NULL;
+    http_set_routine(x);
     reply_json(x, ready ? REPLY_OK : REPLY_UNAVAILABLE,
                json_pack("{s:s}", "status", ready ? "ok" : "loading"));
 }
