@@ -91,6 +91,9 @@ ob_status cli_engine_open_with(const struct options *options, ob_engine_options 
 /* The same with what the options say. */
 ob_status cli_engine_open(const struct options *options, uint32_t parallel, ob_engine **out,
                           ob_error *error);
+/* One line if sequences hold fewer tokens than the model was made for, and nobody asked for so few,
+ * or more. */
+void cli_say_context(const ob_engine *engine, const struct options *options);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 enum { CLI_TEXT_MAX = 256 << 20 }; /* bytes of a prompt file */

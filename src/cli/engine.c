@@ -54,6 +54,18 @@ ob_status cli_engine_open_with(const struct options *options, ob_engine_options 
     return status;
 }
 
+void cli_say_context(const ob_engine *engine, const struct options *options) {
+    ob_engine_info info;
+    ob_engine_get_info(engine, &info);
+    if (info.context < info.train_context && !options->context)
+        cli_say("context %u tokens: as %s allows; the model was made for %u", info.context,
+                options->kv_memory ? "--kv-memory" : "half of the free memory (see --kv-memory)",
+                info.train_context);
+    if (info.context > info.train_context)
+        cli_say("context %u tokens: as --context says; the model was made for %u, what is beyond "
+                "may be nonsense", info.context, info.train_context);
+}
+
 ob_status cli_engine_open(const struct options *options, uint32_t parallel, ob_engine **out,
                           ob_error *error) {
     ob_engine_options engine = cli_engine_options(options);

@@ -67,6 +67,7 @@ static int run(const struct options *options) {
     if (code == EXIT_OK && cli_engine_open(options, 1, &engine, &error) != OB_OK)
         code = cli_fail_error(&error);
     if (code == EXIT_OK) {
+        cli_say_context(engine, options);
         os_count_interrupts();
         code = interactive ? chat_interactive(engine, options)
                            : answer_once(engine, options, (struct str){prompt.p, prompt.n});

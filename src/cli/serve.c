@@ -10,6 +10,8 @@ static void say(void *user, const char *line) {
     cli_say("%s", line);
 }
 
+static void loaded(void *user, const ob_engine *engine) { cli_say_context(engine, user); }
+
 static int run(const struct options *options) {
     char *path;
     ob_error error;
@@ -22,6 +24,8 @@ static int run(const struct options *options) {
         .alias = options->alias,
         .engine = cli_engine_options(options),
         .notice = say,
+        .loaded = loaded,
+        .user = (void *)(uintptr_t)options,
     };
     server.engine.model = path;
     server.engine.parallel = (uint32_t)options->parallel;

@@ -184,6 +184,7 @@ static void say_where(const struct server *server, const char *what) {
 static void say_ready(const struct server *server, const ob_engine *engine) {
     ob_engine_info info;
     char line[400];
+    if (server->options.loaded) server->options.loaded(server->options.user, engine);
     ob_engine_get_info(engine, &info);
     if (info.chat_error)
         notice(server, "no chat, only completions: %s",

@@ -198,6 +198,26 @@ def test_few_files():
     assert len(server.lines) == 3
 
 
+# ---- the context ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('words, text', [
+    (['--kv-memory', '64K'],
+     r'context \d+ tokens: as --kv-memory allows; the model was made for 2048'),
+    (['-c', '4096'], 'context 4096 tokens: as --context says; the model was made for 2048, .*'),
+    (['-c', '64', '--kv-memory', '64K'], None), (['-c', '2048'], None), ([], None),
+])
+def test_another_context_than_the_models_is_said(words, text):
+    with serve(TINY, *words) as server:
+        n = server.wait_ready().ask('GET', '/v1/models').json['data'][0]['meta']['n_ctx']
+        wait_until(lambda: 'ready on' in server.lines[-1], 'ready')
+    said = [line for line in server.lines if ' tokens: ' in line]
+    ran = [line for line in answer('-p', 'x', *words)[1].splitlines() if ' tokens: ' in line]
+    assert ran == [line.replace('serve', 'run') for line in said]
+    assert len(said) == (text is not None)
+    for line in said:
+        assert re.fullmatch('1bit serve: ' + text, line) and f' {n} tokens' in line
+
+
 # ---- the log -------------------------------------------------------------------------------------
 
 def test_a_server_logs_what_it_is_told_to():
