@@ -334,7 +334,7 @@ def test_set_shows_and_checks(chat):
     t.type('/set top-p\r')
     t.wait_for('top-p              0.5')
     t.type('/set samplers beam\r')
-    t.wait_for('--samplers: sampler "beam" is unknown')
+    t.wait_for(' samplers: sampler "beam" is unknown')
     t.type('/set samplers\r')
     t.wait_for('penalties;top_k;top_p;min_p;temperature')
 
@@ -364,4 +364,4 @@ def test_a_signal_ends_the_chat_in_order(chat, tmp_path, number, words, wait):
 def test_a_raw_chat_has_no_system_message(chat):
     t = chat('--raw')
     t.type('/set system x\r')
-    t.wait_for('--system: there is no chat template')
+    t.wait_for(' system: there is no chat template')
