@@ -25,20 +25,29 @@ INLINE lanes_u signs7(lanes_u bits) {
     return bits | (parity & 1) << 7;
 }
 
-/* Four magnitudes, none of them 0, negative where bit from + b of `signs` is set, + 128. No sum of
- * bytes carries: ~m + 1 = 256 - m for m > 0. */
-INLINE lanes_u signed_codes(lanes_u magnitude, lanes_u signs, int from) {
-    lanes_u one = lanes_spread(signs, from, 0);
+/* Functions of their own: written out at each of their places they are most of the compiler's time,
+ * and the table lookups are what takes the processor's. */
+#define APART static __attribute__((noinline)) void
+
+/* Four magnitudes, none of them 0, negative where bit b of `signs` is set, + 128. No sum of bytes
+ * carries: ~m + 1 = 256 - m for m > 0. */
+INLINE lanes_u signed_codes(lanes_u magnitude, lanes_u signs) {
+    lanes_u one = lanes_spread(signs, 0, 0);
     lanes_u ones = (one << 8) - one; /* 0xff in each byte with a 1 */
     return ((magnitude ^ ones) + one) ^ 0x80808080;
 }
 
-/* Row `row` of a table of 8 bytes a row, with the signs of its bits from .. from + 7. */
-INLINE void put_signed8(struct place to, int dword, const uint8_t (*grid)[8], lanes_u row,
-                        lanes_u signs, int from) {
-    const uint8_t *table = grid[0];
-    put_code(to, dword, signed_codes(lanes_gather(table, row * 2), signs, from));
-    put_code(to, dword + 1, signed_codes(lanes_gather(table, row * 2 + 1), signs, from + 4));
+/* Row `row` of a table of 4 bytes a row, with the low 4 bits of `signs`. */
+APART put_signed4(struct place to, int dword, const uint8_t (*grid)[4], lanes_u row,
+                  lanes_u signs) {
+    put_code(to, dword, signed_codes(lanes_gather(grid[0], row), signs));
+}
+
+/* Row `row` of a table of 8 bytes a row, with the low 8 bits of `signs`. */
+APART put_signed8(struct place to, int dword, const uint8_t (*grid)[8], lanes_u row,
+                  lanes_u signs) {
+    put_code(to, dword, signed_codes(lanes_gather(grid[0], row * 2), signs));
+    put_code(to, dword + 1, signed_codes(lanes_gather(grid[0], row * 2 + 1), signs >> 4));
 }
 
 INLINE void load_blocks(const uint8_t *p, size_t stride, int loads, lanes_u v[][4]) {
@@ -58,7 +67,7 @@ INLINE void block_iq2_xxs(const uint8_t *p, size_t stride, struct place to) {
             lanes_u rows = v[2 * j], word = v[2 * j + 1];
             for (int k = 0; k < 4; k++)
                 put_signed8(to, 8 * s + 2 * k, iq2_xxs_grid, byte_of(rows, k),
-                            signs7(word >> 7 * k), 0);
+                            signs7(word >> 7 * k));
             put_scale(to, s, scale_iq2(d, word >> 28));
         }
     }
@@ -74,7 +83,7 @@ INLINE void block_iq2_xs(const uint8_t *p, size_t stride, struct place to) {
         lanes_load(p + offsetof(struct iq2_xs_block, qs) + 16 * i, stride, v);
         for (int l = 0; l < 8; l++) {
             lanes_u q = half_of(v[l / 2], l % 2);
-            put_signed8(to, 16 * i + 2 * l, iq2_xs_grid, q & 511, signs7(q >> 9), 0);
+            put_signed8(to, 16 * i + 2 * l, iq2_xs_grid, q & 511, signs7(q >> 9));
         }
     }
 }
@@ -88,7 +97,7 @@ INLINE void block_iq2_s(const uint8_t *p, size_t stride, struct place to) {
     for (int s = 0; s < 16; s++) put_scale(to, s, scale_iq2(d, rest[2 + s / 8] >> s % 8 * 4 & 15));
     for (int l = 0; l < 32; l++) {
         lanes_u low = byte_of(qs[l / 16][l / 4 % 4], l % 4), high = rest[l / 16] >> l % 16 * 2 & 3;
-        put_signed8(to, 2 * l, iq2_s_grid, low | high << 8, signs[l / 16][l / 4 % 4], l % 4 * 8);
+        put_signed8(to, 2 * l, iq2_s_grid, low | high << 8, signs[l / 16][l / 4 % 4] >> l % 4 * 8);
     }
 }
 
@@ -105,9 +114,7 @@ INLINE void block_iq3_xxs(const uint8_t *p, size_t stride, struct place to) {
             lanes_u w = word[s / 4][s % 4];
             for (int k = 0; k < 8; k++) {
                 lanes_u row = byte_of(v[2 * j + k / 4], k % 4);
-                put_code(to, 8 * s + k,
-                         signed_codes(lanes_gather(iq3_xxs_grid[0], row), signs7(w >> k / 2 * 7),
-                                      k % 2 * 4));
+                put_signed4(to, 8 * s + k, iq3_xxs_grid, row, signs7(w >> k / 2 * 7) >> k % 2 * 4);
             }
             put_scale(to, s, d * (0.5f + to_float(w >> 28)) * 0.5f);
         }
@@ -128,9 +135,7 @@ INLINE void block_iq3_s(const uint8_t *p, size_t stride, struct place to) {
             for (int k = 0; k < 8; k++) {
                 lanes_u row =
                     byte_of(v[2 * j + k / 4], k % 4) | (high[s / 4] >> (s % 4 * 8 + k) & 1) << 8;
-                put_code(
-                    to, 8 * s + k,
-                    signed_codes(lanes_gather(iq3_s_grid[0], row), signs[s / 4][s % 4], 4 * k));
+                put_signed4(to, 8 * s + k, iq3_s_grid, row, signs[s / 4][s % 4] >> 4 * k);
             }
             put_scale(to, s, d * to_float(1 + 2 * (sc[3] >> 4 * s & 15)));
         }
@@ -138,7 +143,7 @@ INLINE void block_iq3_s(const uint8_t *p, size_t stride, struct place to) {
 }
 
 /* ---- IQ1: rows of 8 (value + 128) shifted by one, down where `down` is 1 ---- */
-INLINE void put_shifted8(struct place to, int dword, lanes_u row, lanes_u down) {
+APART put_shifted8(struct place to, int dword, lanes_u row, lanes_u down) {
     lanes_u shift = (0x01010101 ^ -down) + down;
     put_code(to, dword, lanes_gather(iq1_s_grid[0], row * 2) + shift);
     put_code(to, dword + 1, lanes_gather(iq1_s_grid[0], row * 2 + 1) + shift);
