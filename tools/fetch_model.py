@@ -343,6 +343,24 @@ def list_models():
         print(f'{m.name:20} {m.size / 1e6:6.0f} MB  {"here" if here else "-":4}  {m.about}')
 
 
+def exit_code(work, tell, interrupted):
+    """Runs work(); what ends it early is told in a line."""
+    # A plain kill cleans up like Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        work()
+    except KeyboardInterrupt:
+        tell(interrupted)
+        return 130
+    except Failure as e:
+        tell(str(e))
+        return 1
+    except OSError as e:
+        tell(f'{e.filename}: {e.strerror}' if e.filename else e.strerror)
+        return 1
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(
         prog='fetch-model',
@@ -362,21 +380,10 @@ def main():
         if name not in known:
             say(f'unknown model {name!r}; known: {", ".join(known)}')
             return 2
-    # A plain kill cleans up like Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    def fetch_all():
         for name in args.names:
             print(fetch(known[name], args.verify), flush=True)
-    except KeyboardInterrupt:
-        say('interrupted; finished parts are kept')
-        return 130
-    except Failure as e:
-        say(str(e))
-        return 1
-    except OSError as e:
-        say(f'{e.filename}: {e.strerror}' if e.filename else e.strerror)
-        return 1
-    return 0
+    return exit_code(fetch_all, say, 'interrupted; finished parts are kept')
 
 
 if __name__ == '__main__':

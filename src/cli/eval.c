@@ -48,6 +48,17 @@ ob_status eval_read_text(struct eval_job *job, ob_error *error) {
     return s;
 }
 
+ob_status eval_open_text(struct eval_job *job, ob_error *error) {
+    const struct options *o = job->options;
+    uint32_t ctx = (uint32_t)o->ctx;
+    ob_status s = eval_read_text(job, error);
+    if (s == OB_OK) s = eval_open_engine(job, ctx, eval_chunks_parallel(ctx), error);
+    if (s == OB_OK)
+        s = eval_chunks_make(job->engine, job->text.p, job->text.n, ctx, (uint32_t)o->stride,
+                             (uint32_t)o->chunks, &job->chunks, error);
+    return s;
+}
+
 void eval_device(const struct eval_job *job, char out[64]) {
     snprintf(out, 64, "%.*s", (int)strcspn(job->info.device, ","), job->info.device);
 }

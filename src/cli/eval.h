@@ -21,6 +21,8 @@ struct eval_job {
 ob_status eval_open_engine(struct eval_job *job, uint32_t ctx, uint32_t parallel, ob_error *error);
 /* Reads --file (without the newline at its end, as llama.cpp does). */
 ob_status eval_read_text(struct eval_job *job, ob_error *error);
+/* Both, for a text in chunks of --ctx, which it cuts. */
+ob_status eval_open_text(struct eval_job *job, ob_error *error);
 /* Opens --resume. `head` (taken over) says what is measured; model and device are added. */
 ob_status eval_open_journal(struct eval_job *job, json_t *head, ob_error *error);
 /* The device without its threads, which change no result. */

@@ -41,12 +41,7 @@ static ob_status save(struct eval_job *job, uint32_t *done, ob_error *error) {
     const struct options *o = job->options;
     struct saving saving = {.job = job};
     struct eval_table_head head;
-    uint32_t ctx = (uint32_t)o->ctx;
-    ob_status s = eval_read_text(job, error);
-    if (s == OB_OK) s = eval_open_engine(job, ctx, eval_chunks_parallel(ctx), error);
-    if (s == OB_OK)
-        s = eval_chunks_make(job->engine, job->text.p, job->text.n, ctx, (uint32_t)o->stride,
-                             (uint32_t)o->chunks, &job->chunks, error);
+    ob_status s = eval_open_text(job, error);
     if (s != OB_OK) return s;
     describe(job, &head);
     s = eval_table_create(o->save, &head, &saving.writer, done, error);

@@ -49,11 +49,7 @@ static ob_status prepare(struct measuring *m, ob_error *error) {
     const struct options *o = job->options;
     uint32_t ctx = (uint32_t)o->ctx;
     char hash[17];
-    ob_status s = eval_read_text(job, error);
-    if (s == OB_OK) s = eval_open_engine(job, ctx, eval_chunks_parallel(ctx), error);
-    if (s == OB_OK)
-        s = eval_chunks_make(job->engine, job->text.p, job->text.n, ctx, (uint32_t)o->stride,
-                             (uint32_t)o->chunks, &job->chunks, error);
+    ob_status s = eval_open_text(job, error);
     if (s != OB_OK) return s;
     eval_hex(eval_hash(job->text.p, job->text.n), hash);
     s = eval_open_journal(job,

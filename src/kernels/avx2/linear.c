@@ -84,12 +84,15 @@ INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x,
      bool first, float *y, size_t y_stride) {                                                  \
         mul_tokens(tile, x, subs, tokens, first, y, y_stride, sub, has_min, sums);             \
     }
-static void mul16_small MUL(16, false, 4) static void mul16_six_bits
-    MUL(16, false, 2) static void mul16_signed MUL(16, false, 0) static void mul16_min
-    MUL(16, true, 4) static void mul32_small MUL(32, false, 4) static void mul32_signed
-    MUL(32, false, 0) static void mul32_min MUL(32, true, 4)
+static void mul16_small MUL(16, false, 4)
+static void mul16_six_bits MUL(16, false, 2)
+static void mul16_signed MUL(16, false, 0)
+static void mul16_min MUL(16, true, 4)
+static void mul32_small MUL(32, false, 4)
+static void mul32_signed MUL(32, false, 0)
+static void mul32_min MUL(32, true, 4)
 
-        static tile_mul *choose_mul(const struct quant *quant) {
+static tile_mul *choose_mul(const struct quant *quant) {
     bool half = quant->sub == 16;
     if (quant->has_min) return half ? mul16_min : mul32_min;
     if (quant->offset == TILE_SIGNED) return half ? mul16_signed : mul32_signed;

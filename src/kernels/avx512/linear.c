@@ -6,7 +6,6 @@
 #include "kernels/avx512/gemv.h"
 #include "kernels/avx512/lanes.h"
 #include "kernels/body/linear_float.h"
-#include "kernels/body/linear_pack.h"
 #include "kernels/body/linear_unpack.h"
 
 INLINE int32_t load32(const int8_t *p) {
@@ -83,18 +82,7 @@ INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x,
     }
 }
 
-#define MUL(sub, has_min)                                                                      \
-    (const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, uint32_t tokens, \
-     bool first, float *y, size_t y_stride) {                                                  \
-        mul_tokens(tile, x, subs, tokens, first, y, y_stride, sub, has_min);                   \
-    }
-static void mul16 MUL(16, false) static void mul16_min MUL(16, true) static void mul32
-    MUL(32, false) static void mul32_min MUL(32, true)
-
-        static tile_mul *choose_mul(const struct quant *quant) {
-    if (quant->sub == 16) return quant->has_min ? mul16_min : mul16;
-    return quant->has_min ? mul32_min : mul32;
-}
+#include "kernels/body/linear_unsigned.h"
 
 static const struct tile_isa isa = {
     .choose_mul = choose_mul,
@@ -107,7 +95,7 @@ static const struct tile_isa isa = {
 
 void act_pack_avx512(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
                      uint32_t tokens, void *packed) {
-    pack(row, cols, quant->sub, quant->offset, (struct tile_act *)packed + t, tokens);
+    pack_unsigned(quant, row, cols, t, tokens, packed);
 }
 
 void linear_avx512(const struct linear_job *job, uint32_t row0, uint32_t row1) {

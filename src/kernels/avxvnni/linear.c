@@ -6,7 +6,6 @@
  * feed 6 products. */
 #include "kernels/avx2/lanes.h"
 #include "kernels/body/linear_float.h"
-#include "kernels/body/linear_pack.h"
 #include "kernels/body/linear_unpack.h"
 
 enum { TOKENS = 3, ROWS = 2 * LANES };
@@ -67,24 +66,13 @@ INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x,
     }
 }
 
-#define MUL(sub, has_min)                                                                      \
-    (const struct linear_tile *tile, const struct tile_act *x, uint32_t subs, uint32_t tokens, \
-     bool first, float *y, size_t y_stride) {                                                  \
-        mul_tokens(tile, x, subs, tokens, first, y, y_stride, sub, has_min);                   \
-    }
-static void mul16 MUL(16, false) static void mul16_min MUL(16, true) static void mul32
-    MUL(32, false) static void mul32_min MUL(32, true)
-
-        static tile_mul *choose_mul(const struct quant *quant) {
-    if (quant->sub == 16) return quant->has_min ? mul16_min : mul16;
-    return quant->has_min ? mul32_min : mul32;
-}
+#include "kernels/body/linear_unsigned.h"
 
 static const struct tile_isa isa = {.choose_mul = choose_mul, .unpack = TILE_UNPACK};
 
 void act_pack_avxvnni(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
                       uint32_t tokens, void *packed) {
-    pack(row, cols, quant->sub, quant->offset, (struct tile_act *)packed + t, tokens);
+    pack_unsigned(quant, row, cols, t, tokens, packed);
 }
 
 void linear_avxvnni(const struct linear_job *job, uint32_t row0, uint32_t row1) {

@@ -89,12 +89,14 @@ INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x,
      bool first, float *y, size_t y_stride) {                                                  \
         mul_tokens(tile, x, subs, tokens, first, y, y_stride, sub, has_min, is_signed);        \
     }
-static void mul16 MUL(16, false, false) static void mul16_signed
-    MUL(16, false, true) static void mul16_min MUL(16, true, false) static void mul32
-    MUL(32, false, false) static void mul32_signed MUL(32, false, true) static void mul32_min
-    MUL(32, true, false)
+static void mul16 MUL(16, false, false)
+static void mul16_signed MUL(16, false, true)
+static void mul16_min MUL(16, true, false)
+static void mul32 MUL(32, false, false)
+static void mul32_signed MUL(32, false, true)
+static void mul32_min MUL(32, true, false)
 
-        static tile_mul *choose_mul(const struct quant *quant) {
+static tile_mul *choose_mul(const struct quant *quant) {
     bool half = quant->sub == 16;
     if (quant->has_min) return half ? mul16_min : mul32_min;
     if (quant->offset == TILE_SIGNED) return half ? mul16_signed : mul32_signed;
