@@ -382,7 +382,7 @@ static void a_parsed_request_is_as_good_as_its_text(void **state) {
     (void)state;
     static const char text[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\\u0000b\"}]}";
     ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL});
-    ob_tokens a, b;
+    ob_tokens a, b, none;
     ob_error error;
     ob_engine_info info;
     char *rendered;
@@ -396,7 +396,7 @@ static void a_parsed_request_is_as_good_as_its_text(void **state) {
     assert_int_equal(a.n, b.n);
     assert_memory_equal(a.id, b.id, a.n * sizeof *a.id);
     assert_int_equal(strlen(rendered) + 1 + strlen(strchr(rendered, 0) + 1), n); /* the zero byte */
-    assert_int_equal(ob_chat_prompt(engine, "{", 1, &a, NULL, NULL, &error), OB_ERR_ARGUMENT);
+    assert_int_equal(ob_chat_prompt(engine, "{", 1, &none, NULL, NULL, &error), OB_ERR_ARGUMENT);
     free(rendered);
     json_decref(request);
     json_decref(copy);
