@@ -48,18 +48,22 @@ static uint16_t *scale_at(const struct place *p, uint32_t d, uint32_t slot) {
     return (uint16_t *)(void *)((char *)p->base + codes) + d / BLOCK * PAGE + slot;
 }
 
-static double get(const struct place *p, uint32_t d, uint32_t slot) {
-    size_t i = element(p, d, slot);
-    int shift;
-    switch (p->type) {
-    case KV_bf16: return quant_bf16_to_f32(((const uint16_t *)p->base)[i]);
-    case KV_f16: return quant_f16_to_f32(((const uint16_t *)p->base)[i]);
-    case KV_f32: return ((const float *)p->base)[i];
-    default: break;
+/* x[i] = feature d + i of slot, i < n <= BLOCK; d is a multiple of BLOCK. */
+static void get(const struct place *p, uint32_t d, uint32_t n, uint32_t slot, double *x) {
+    size_t at = element(p, d, slot), step = p->keys ? PAGE : 1;
+    bool scaled = kv_quant(p->type)->block == BLOCK;
+    double scale = scaled ? quant_f16_to_f32(*scale_at(p, d, slot)) : 1;
+    for (uint32_t i = 0; i < n; i++, at += step) {
+        int shift = 0;
+        uint8_t byte = scaled ? *code_at(p, d + i, slot, &shift) : 0;
+        switch (p->type) {
+        case KV_bf16: x[i] = quant_bf16_to_f32(((const uint16_t *)p->base)[at]); break;
+        case KV_f16: x[i] = quant_f16_to_f32(((const uint16_t *)p->base)[at]); break;
+        case KV_f32: x[i] = ((const float *)p->base)[at]; break;
+        case KV_q8_0: x[i] = (int8_t)byte * scale; break;
+        default: x[i] = ((byte >> shift & 15) - 8) * scale;
+        }
     }
-    uint8_t byte = *code_at(p, d, slot, &shift);
-    int code = p->type == KV_q8_0 ? (int8_t)byte : (byte >> shift & 15) - 8;
-    return (double)code * quant_f16_to_f32(*scale_at(p, d, slot));
 }
 
 static void put_code(const struct place *p, uint32_t d, uint32_t slot, int code) {
@@ -130,15 +134,18 @@ void attention_store_ref(const struct attention_store *job) {
     }
 }
 
+static uint32_t features(uint32_t dim, uint32_t d) { return dim - d < BLOCK ? dim - d : BLOCK; }
+
 static double score(const struct attention_job *job, const float *q, uint32_t pos) {
     struct place k = keys(job, pos / PAGE);
-    double s = 0;
-    bool turned = kv_quant(k.type)->block == BLOCK;
-    for (uint32_t d = 0; d < job->k_dim; d += turned ? BLOCK : 1) {
-        float x[BLOCK] = {q[d]};
-        if (turned) turn(q + d, 1, x);
-        for (uint32_t i = 0; i < (turned ? BLOCK : 1); i++)
-            s += (double)x[i] * get(&k, d + i, pos % PAGE);
+    double s = 0, y[BLOCK];
+    for (uint32_t d = 0; d < job->k_dim; d += BLOCK) {
+        uint32_t n = features(job->k_dim, d);
+        float x[BLOCK];
+        if (kv_quant(k.type)->block == BLOCK) turn(q + d, 1, x);
+        else memcpy(x, q + d, n * sizeof *x);
+        get(&k, d, n, pos % PAGE, y);
+        for (uint32_t i = 0; i < n; i++) s += x[i] * y[i];
     }
     s *= job->scale;
     return job->softcap > 0 ? job->softcap * tanh(s / job->softcap) : s;
@@ -158,14 +165,16 @@ static void reduce_row(const struct attention_job *job, const struct attention_r
     /* The part's max is a float: what rounding takes from it goes into the sums. */
     double fix = exp(max - row->part[0]);
     row->part[1] = (float)(sum * fix);
-    for (uint32_t d = 0; d < job->v_dim; d++) {
-        double out = 0;
+    for (uint32_t d = 0; d < job->v_dim; d += BLOCK) {
+        uint32_t n = features(job->v_dim, d);
+        double out[BLOCK] = {0}, y[BLOCK];
         for (uint32_t i = row->begin; i < end; i++) {
             void *block = (void *)job->block[i / PAGE];
             struct place v = values(block, job->type, job->k_dim, job->v_dim);
-            out += s[i] * get(&v, d, i % PAGE);
+            get(&v, d, n, i % PAGE, y);
+            for (uint32_t j = 0; j < n; j++) out[j] += s[i] * y[j];
         }
-        row->part[16 + d] = (float)(out * fix);
+        for (uint32_t j = 0; j < n; j++) row->part[16 + d + j] = (float)(out[j] * fix);
     }
 }
 void attention_ref(const struct attention_job *job) {
