@@ -12,9 +12,11 @@ enum { LENGTH = 700, HEADS = 6, KV_HEADS = 2, K_DIM = 32, V_DIM = 64, IDS = TINY
 
 struct paged_case { const char *isa; enum kv_type kv; uint32_t window; float softcap; };
 
-/* About twice what a format costs here. */
+/* Twice the most that a format cost over five seeds: what is checked is pages, windows and heads.
+ * Kernels are held much closer to the definition in check_attention.c and check_ops.c. Of q8_0's
+ * 2.6e-4 the format is 1.5e-4 (the reference device), the rest is the query in int8. */
 static const double nmse[KV_TYPES] = {
-    [KV_bf16] = 3e-5, [KV_f16] = 4e-7, [KV_q4_0] = 4e-2, [KV_q8_0] = 2.5e-4};
+    [KV_bf16] = 3e-5, [KV_f16] = 4e-7, [KV_q4_0] = 8e-2, [KV_q8_0] = 5e-4};
 
 static const float *row_of(const struct weight *w, uint32_t i) {
     return (const float *)w->data + (size_t)i * w->cols;
