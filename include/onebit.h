@@ -76,10 +76,12 @@ typedef struct ob_engine_options {
     const char *kv_type;    /* "f16" (default), "bf16", "f32", "q8_0", "q4_0" */
     const char *kv_type_k;  /* of the keys alone, of the values alone; NULL = kv_type */
     const char *kv_type_v;
+    bool no_mmap;           /* read the weights into memory instead of mapping their files */
+    bool mlock;             /* keep them in memory: never swapped out or dropped */
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
     uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
     uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
-    /* Called while loading with work done and total (bytes); may be NULL. */
+    /* Called while loading with bytes of the files done and total; may be NULL. */
     void (*progress)(void *user, uint64_t done, uint64_t total);
     void *progress_user;
 } ob_engine_options;

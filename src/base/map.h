@@ -6,6 +6,7 @@
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,10 +17,23 @@ struct map {
     size_t size;
     char *path; /* owned */
     int slot;   /* in the guard's table, -1 if none */
+    int fd;     /* open if size is not 0 */
 };
 
 ob_status map_open(const char *path, struct map *out, ob_error *error);
 void map_close(struct map *map); /* safe on a zeroed struct */
+
+struct map_load {
+    bool copy; /* into memory of the process, in huge pages where the system has them */
+    bool lock; /* never swapped out or dropped */
+    bool read_ahead; /* without either: wait for what is not in memory now */
+    /* Called with the bytes done since the last call; may be NULL. */
+    void (*progress)(void *user, size_t bytes);
+    void *user;
+};
+/* Brings the file into memory. What p points to stays where it is and reads the same, but nobody
+ * may read it meanwhile. OB_ERR_LIMIT if the system refuses the memory or the lock. */
+ob_status map_load(struct map *map, const struct map_load *load, ob_error *error);
 
 /* Installs the SIGBUS handler (from the program, never from a library user). It prints
  * "WHO: PATH: the file was truncated while in use" and exits 1; `who` must stay. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ static int guard_add(const struct map *map) {
 }
 
 ob_status map_open(const char *path, struct map *out, ob_error *error) {
-    *out = (struct map){.slot = -1};
+    *out = (struct map){.slot = -1, .fd = -1};
     /* O_NONBLOCK: a FIFO is refused below instead of waited for */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -67,6 +68,8 @@ ob_status map_open(const char *path, struct map *out, ob_error *error) {
         }
         out->p = p;
         out->slot = guard_add(out);
+        out->fd = fd;
+        fd = -1;
     }
     status = OB_OK;
 done:
@@ -75,15 +78,108 @@ done:
     return status;
 }
 
+static void guard_remove(struct map *map) {
+    if (map->slot < 0) return;
+    pthread_mutex_lock(&table_lock);
+    atomic_store(&table[map->slot].p, NULL);
+    pthread_mutex_unlock(&table_lock);
+    map->slot = -1;
+}
+
 void map_close(struct map *map) {
-    if (map->slot >= 0 && map->p && map->size) {
-        pthread_mutex_lock(&table_lock);
-        atomic_store(&table[map->slot].p, NULL);
-        pthread_mutex_unlock(&table_lock);
+    if (map->size) {
+        guard_remove(map);
+        munmap((void *)(uintptr_t)map->p, map->size);
+        close(map->fd);
     }
-    if (map->size) munmap((void *)(uintptr_t)map->p, map->size);
     free(map->path);
-    *map = (struct map){.slot = -1};
+    *map = (struct map){.slot = -1, .fd = -1};
+}
+
+/* ---- loading ---- */
+
+enum { PIECE = 16 << 20, SMALLEST_PAGE = 4096 };
+
+static ob_status fail(const struct map *map, ob_status status, const char *what, ob_error *error) {
+    error_set(error, status, "%s: %s", what, strerror(errno));
+    error_at(error, map->path, NULL, OB_NO_OFFSET);
+    return status;
+}
+
+static void report(const struct map_load *load, size_t bytes) {
+    if (load->progress) load->progress(load->user, bytes);
+}
+
+/* The copy takes the place of the mapping, so that pointers into it stay good. */
+static ob_status copy(struct map *map, const struct map_load *load, ob_error *error) {
+    uint8_t *p = mmap((void *)(uintptr_t)map->p, map->size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (p == MAP_FAILED) return fail(map, OB_ERR_LIMIT, "no memory for a copy", error);
+    guard_remove(map);
+    madvise(p, map->size, MADV_HUGEPAGE); /* a wish */
+    for (size_t at = 0; at < map->size;) {
+        size_t n = map->size - at < PIECE ? map->size - at : PIECE;
+        ssize_t got = pread(map->fd, p + at, n, (off_t)at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail(map, OB_ERR_IO, "cannot read", error);
+        if (got == 0) {
+            error_set(error, OB_ERR_IO, "the file was truncated while it was read");
+            error_at(error, map->path, NULL, at);
+            return OB_ERR_IO;
+        }
+        at += (size_t)got;
+        report(load, (size_t)got);
+    }
+    mprotect(p, map->size, PROT_READ);
+    return OB_OK;
+}
+
+/* Waits for the pieces that are not in memory, the disk a few pieces ahead. The others cost
+ * nothing: the threads that compute fault them in, several at once. */
+static void read_ahead(const struct map *map, const struct map_load *load) {
+    enum { AHEAD = 4 };
+    unsigned char there[PIECE / SMALLEST_PAGE];
+    size_t page = os_page_size(), asked = 0;
+    uint8_t *p = (uint8_t *)(uintptr_t)map->p;
+    for (size_t at = 0; at < map->size; at += PIECE) {
+        size_t n = map->size - at < PIECE ? map->size - at : PIECE, missing = 0;
+        size_t pages = (n + page - 1) / page;
+        if (mincore(p + at, n, there) == 0)
+            for (size_t i = 0; i < pages; i++) missing += !(there[i] & 1);
+        if (missing) {
+            size_t from = asked > at ? asked : at, end = at + (size_t)PIECE * AHEAD;
+            if (end > map->size) end = map->size;
+            if (from < end) madvise(p + from, end - from, MADV_WILLNEED);
+            asked = end;
+            for (size_t i = 0; i < n; i += page) (void)*(volatile const uint8_t *)(p + at + i);
+        }
+        report(load, n);
+    }
+}
+
+static ob_status lock(const struct map *map, ob_error *error) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) { /* as much as we may ask for */
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_MEMLOCK, &limit);
+    }
+    if (mlock(map->p, map->size) == 0) return OB_OK;
+    if (errno != ENOMEM && errno != EPERM)
+        return fail(map, OB_ERR_LIMIT, "cannot lock it in memory", error);
+    error_set(error, OB_ERR_LIMIT,
+              "cannot lock its %zu MiB in memory: the limit is %llu MiB (ulimit -l, or "
+              "LimitMEMLOCK of a service)",
+              map->size >> 20, (unsigned long long)limit.rlim_cur >> 20);
+    error_at(error, map->path, NULL, OB_NO_OFFSET);
+    return OB_ERR_LIMIT;
+}
+
+ob_status map_load(struct map *map, const struct map_load *load, ob_error *error) {
+    ob_status status = OB_OK;
+    if (map->size == 0) return OB_OK;
+    if (load->copy) status = copy(map, load, error);
+    else if (load->read_ahead || load->lock) read_ahead(map, load);
+    return status == OB_OK && load->lock ? lock(map, error) : status;
 }
 
 static const char *guard_who;

@@ -101,13 +101,14 @@ static ob_status open_device(struct engine *e, const ob_engine_options *o, ob_er
 }
 
 static ob_status bind(struct engine *e, const ob_engine_options *o, ob_error *error) {
-    uint64_t done = 0;
+    struct source_load load = {.copy = o->no_mmap, .lock = o->mlock, .progress = o->progress,
+                               .user = o->progress_user};
+    ob_status status = source_load(e->model->source, &load, error);
+    if (status != OB_OK) return status;
     for (; e->bound < e->model->weights; e->bound++) {
         struct weight *w = e->model->weight[e->bound];
         ob_status s = e->type->bind_weight(e->device, w, error);
         if (s != OB_OK) return s;
-        done += (uint64_t)w->rows * w->row_bytes;
-        if (o->progress) o->progress(o->progress_user, done, e->model->weight_bytes);
     }
     return OB_OK;
 }

@@ -266,6 +266,13 @@ uint64_t gguf_file_bytes(const struct gguf *gguf) {
     return bytes;
 }
 
+ob_status gguf_load(struct gguf *gguf, const struct map_load *load, ob_error *error) {
+    ob_status status = OB_OK;
+    for (uint32_t i = 0; i < gguf->parts && status == OB_OK; i++)
+        status = map_load(&gguf->part[i].map, load, error);
+    return status;
+}
+
 size_t gguf_value_count(const struct gguf *gguf) { return gguf->part[0].values; }
 const struct gguf_value *gguf_value_at(const struct gguf *gguf, size_t i) {
     return &gguf->part[0].value[i];

@@ -9,6 +9,7 @@
 #ifndef FORMAT_GGUF_H
 #define FORMAT_GGUF_H
 
+#include "base/map.h"
 #include "base/str.h"
 #include "onebit.h"
 #include "quant/quant.h"
@@ -51,6 +52,8 @@ uint32_t gguf_alignment(const struct gguf *gguf);
 uint32_t gguf_parts(const struct gguf *gguf);
 const char *gguf_part_path(const struct gguf *gguf, uint32_t part);
 uint64_t gguf_file_bytes(const struct gguf *gguf); /* all parts */
+/* All parts: map.h. */
+ob_status gguf_load(struct gguf *gguf, const struct map_load *load, ob_error *error);
 size_t gguf_value_count(const struct gguf *gguf);
 const struct gguf_value *gguf_value_at(const struct gguf *gguf, size_t i);
 const struct gguf_value *gguf_find(const struct gguf *gguf, const char *key); /* NULL: absent */

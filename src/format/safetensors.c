@@ -447,6 +447,13 @@ uint64_t safetensors_file_bytes(const struct safetensors *st) {
     for (uint32_t i = 0; i < st->parts; i++) bytes += st->part[i].size;
     return bytes;
 }
+
+ob_status safetensors_load(struct safetensors *st, const struct map_load *load, ob_error *error) {
+    ob_status status = OB_OK;
+    for (uint32_t i = 0; i < st->parts && status == OB_OK; i++)
+        status = map_load(&st->part[i].map, load, error);
+    return status;
+}
 size_t safetensors_tensor_count(const struct safetensors *st) { return st->tensors; }
 const struct safetensors_tensor *safetensors_tensor_at(const struct safetensors *st, size_t i) {
     return &st->tensor[i];

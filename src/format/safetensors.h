@@ -11,6 +11,7 @@
 #ifndef FORMAT_SAFETENSORS_H
 #define FORMAT_SAFETENSORS_H
 
+#include "base/map.h"
 #include "base/str.h"
 #include "onebit.h"
 #include "quant/quant.h"
@@ -38,6 +39,8 @@ void safetensors_close(struct safetensors **st);
 uint32_t safetensors_parts(const struct safetensors *st);
 const char *safetensors_part_path(const struct safetensors *st, uint32_t part);
 uint64_t safetensors_file_bytes(const struct safetensors *st); /* all parts */
+/* All parts: map.h. */
+ob_status safetensors_load(struct safetensors *st, const struct map_load *load, ob_error *error);
 size_t safetensors_tensor_count(const struct safetensors *st);
 /* In the order of the names. */
 const struct safetensors_tensor *safetensors_tensor_at(const struct safetensors *st, size_t i);

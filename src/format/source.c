@@ -125,6 +125,33 @@ uint64_t source_bytes(const struct source *source) {
     return source->gguf ? gguf_file_bytes(source->gguf) : safetensors_file_bytes(source->weights);
 }
 
+struct loading { const struct source_load *load; uint64_t done, total; };
+
+static void add_progress(void *user, size_t bytes) {
+    struct loading *loading = user;
+    const struct source_load *load = loading->load;
+    loading->done += bytes;
+    if (load->progress) load->progress(load->user, loading->done, loading->total);
+}
+
+ob_status source_load(const struct source *source, const struct source_load *load,
+                      ob_error *error) {
+    struct loading loading = {.load = load, .total = source_bytes(source)};
+    uint64_t available = os_memory_available();
+    bool fits = loading.total <= available;
+    struct map_load each = {.copy = load->copy, .lock = load->lock, .read_ahead = fits,
+                            .progress = add_progress, .user = &loading};
+    if ((load->copy || load->lock) && !fits) {
+        error_set(error, OB_ERR_LIMIT,
+                  "its %llu MiB do not fit the %llu MiB of memory that are free",
+                  (unsigned long long)loading.total >> 20, (unsigned long long)available >> 20);
+        error_at(error, source->path, NULL, OB_NO_OFFSET);
+        return OB_ERR_LIMIT;
+    }
+    return source->gguf ? gguf_load(source->gguf, &each, error)
+                        : safetensors_load(source->weights, &each, error);
+}
+
 ob_status source_file(const struct source *source, const char *name, char **text, size_t *n,
                       ob_error *error) {
     *text = NULL;

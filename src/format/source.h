@@ -38,6 +38,17 @@ struct str source_architecture(const struct source *source);
 /* First entry of config.json's "architectures"; "" for GGUF. */
 struct str source_class(const struct source *source);
 uint64_t source_bytes(const struct source *source);
+
+/* Brings the weights into memory (map.h), with progress in bytes of all files. What
+ * tensors point to stays, but nobody may read it meanwhile. Files that do not fit the free memory
+ * are not read ahead; to copy or lock them is OB_ERR_LIMIT. */
+struct source_load {
+    bool copy, lock;
+    void (*progress)(void *user, uint64_t done, uint64_t total); /* may be NULL */
+    void *user;
+};
+ob_status source_load(const struct source *source, const struct source_load *load,
+                      ob_error *error);
 /* A whole file beside config.json ("generation_config.json"), terminated, malloc'd.
  * OB_ERR_NOT_FOUND when there is none, always for GGUF; error may be NULL to ask quietly. */
 ob_status source_file(const struct source *source, const char *name, char **text, size_t *n,

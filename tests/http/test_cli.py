@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -348,6 +349,25 @@ def test_an_answer(model):
     assert REPORT.fullmatch(result.stderr) and 'seed' not in result.stderr
     again = call('run', '-m', model, '--temp', 0, '-n', 24, stdin='What is the capital of France?')
     assert again.stdout == result.stdout
+
+
+@pytest.mark.parametrize('words', (['--no-mmap'], ['--mlock'], ['--no-mmap', '--mlock']))
+def test_weights_in_memory(model, words):
+    """The same answer; what of the file is mapped and what is locked, while it comes."""
+    size = model.stat().st_size
+    most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    if '--mlock' in words and os.geteuid() and 0 <= most < size:
+        pytest.skip('no right to lock that much')
+    ask = ['run', '-m', model, '--temp', 0, '-n', 40, '-p', 'Count to a hundred.']
+    with subprocess.Popen([PROGRAM, *map(str, ask), *words], stdout=subprocess.PIPE) as process:
+        answer = process.stdout.read(1)
+        status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
+        answer += process.stdout.read()
+    mapped, locked = (int(re.search(rf'{name}:\s*(\d+) kB', status)[1]) << 10
+                      for name in ('RssFile', 'VmLck'))
+    assert (mapped < size / 2) == ('--no-mmap' in words)
+    assert (locked >= size) == ('--mlock' in words)
+    assert answer.decode() == call(*ask).stdout
 
 
 def test_seeds_and_lengths(model):

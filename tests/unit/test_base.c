@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_base.c: arenas, buffers, UTF-8, the pool, errors. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,10 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -115,12 +119,74 @@ static void missing_files_are_named(void **state) {
     unlink(fifo);
 }
 
+static void add_bytes(void *user, size_t bytes) { *(size_t *)user += bytes; }
+
+static void loaded_files_read_the_same(void **state) {
+    (void)state;
+    enum { SIZE = (40 << 20) + 123 }; /* more than two of map_load's pieces */
+    char path[] = "/tmp/1bit-test-XXXXXX";
+    int fd = mkstemp(path);
+    uint8_t *want = malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++) want[i] = (uint8_t)(i * 2654435761u >> 13);
+    assert_int_equal(write(fd, want, SIZE), SIZE);
+    for (int copy = 0; copy < 2; copy++) {
+        size_t done = 0;
+        struct map map;
+        struct map_load load = {
+            .copy = copy, .read_ahead = true, .progress = add_bytes, .user = &done};
+        assert_int_equal(map_open(path, &map, NULL), OB_OK);
+        const uint8_t *before = map.p;
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        assert_int_equal(map_load(&map, &load, NULL), OB_OK);
+        assert_int_equal(done, SIZE);
+        assert_ptr_equal(map.p, before);
+        if (copy) assert_int_equal(ftruncate(fd, 1), 0); /* ours now: no fault */
+        assert_memory_equal(map.p, want, SIZE);
+        map_close(&map);
+    }
+    free(want);
+    close(fd);
+    unlink(path);
+}
+
+/* clang's address sanitizer makes mlock() a success that does nothing. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LOCKS_NOTHING 1
+#endif
+#endif
+
+/* In a process of its own, without the right to lock what it likes. */
+static void a_refused_lock_is_said(void **state) {
+    (void)state;
+#ifdef LOCKS_NOTHING
+    skip();
+#endif
+    ob_error error = {0};
+    struct map map;
+    assert_int_equal(map_open("/proc/self/exe", &map, NULL), OB_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        const struct map_load load = {.lock = true};
+        const struct rlimit none = {0, 0};
+        int wrong = setrlimit(RLIMIT_MEMLOCK, &none) || (getuid() == 0 && setuid(65534));
+        wrong |= map_load(&map, &load, &error) != OB_ERR_LIMIT;
+        wrong |= !strstr(error.message, "limit is 0 MiB") || !strcmp(error.file, "");
+        _exit(wrong);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    map_close(&map);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_aligns_and_zeroes),   cmocka_unit_test(buf_grows_and_fails_once),
         cmocka_unit_test(utf8_follows_rfc3629),      cmocka_unit_test(pool_runs_each_chunk_once),
         cmocka_unit_test(errors_keep_the_innermost_place),
-        cmocka_unit_test(missing_files_are_named),
+        cmocka_unit_test(missing_files_are_named),   cmocka_unit_test(loaded_files_read_the_same),
+        cmocka_unit_test(a_refused_lock_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
