@@ -111,6 +111,20 @@ ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out, ob_e
 /* Looks for what would make ob_engine_open fail in the options and in the model's metadata, without
  * touching the weights: fast, for who wants to know before taking a port or a screen. */
 ob_status ob_engine_check(const ob_engine_options *options, ob_error *error);
+
+/* One weight of a model, and what would run it. Strings live as long as the call. */
+typedef struct ob_placement {
+    const char *tensor; /* as in the file */
+    const char *format; /* "Q4_K" */
+    uint64_t bytes;
+    const char *device; /* "cpu" */
+    const char *kernel; /* "linear (avx512, int8 inputs)" */
+} ob_placement;
+/* Calls `row` for each weight in the order in which a token meets them (one used twice, twice).
+ * Like ob_engine_check it touches no weight. */
+ob_status ob_engine_placement(const ob_engine_options *options,
+                              void (*row)(void *user, const ob_placement *place), void *user,
+                              ob_error *error);
 /* Cancels what runs, waits for the owner thread, frees all and nulls *engine. */
 void ob_engine_close(ob_engine **engine);
 /* Strings live as long as the engine. */

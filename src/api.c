@@ -51,6 +51,17 @@ PUBLIC ob_status ob_engine_check(const ob_engine_options *options, ob_error *err
     return s;
 }
 
+PUBLIC ob_status ob_engine_placement(const ob_engine_options *options,
+                                     void (*row)(void *user, const ob_placement *place),
+                                     void *user, ob_error *error) {
+    struct source *source;
+    if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
+    ob_status s = source_open(options->model, &source, error);
+    if (s == OB_OK) s = engine_placement(source, options, row, user, error);
+    source_close(&source);
+    return s;
+}
+
 PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out,
                                 ob_error *error) {
     *out = NULL;

@@ -92,14 +92,32 @@ static json_t *file_of(const struct source *source) {
     return out;
 }
 
+static void add_place(void *user, const ob_placement *place) {
+    json_array_append_new(
+        user, json_pack("{s:o, s:s, s:I, s:s, s:s}", "tensor", cli_json_text(str_of(place->tensor)),
+                        "type", place->format, "bytes", (json_int_t)place->bytes, "device",
+                        place->device, "kernel", place->kernel));
+}
+
 static int show(const struct source *source, const struct options *options) {
     ob_error error;
-    json_t *metadata;
+    json_t *metadata, *placement = json_array();
+    ob_engine_options engine = cli_engine_options(options);
+    engine.model = source_path(source);
+    ob_status placed = options->placement
+                           ? ob_engine_placement(&engine, add_place, placement, &error)
+                           : OB_OK;
+    if (placed != OB_OK) {
+        json_decref(placement);
+        return cli_fail_error(&error);
+    }
     if (inspect_metadata(source, &metadata, &error) != OB_OK) return cli_fail_error(&error);
     json_t *doc = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "file", file_of(source), "formats",
                             formats_of(source), "tokenizer", tokenizer_of(source), "engine",
                             inspect_plan(source, options), "metadata", metadata, "tensors",
                             tensors_of(source));
+    if (doc && options->placement) json_object_set(doc, "placement", placement);
+    json_decref(placement);
     if (options->json || !doc) return cli_print_json(doc);
     inspect_print(doc, cli_style_for(stdout, options));
     json_decref(doc);

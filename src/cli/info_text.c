@@ -121,9 +121,22 @@ static void print_tensors(const json_t *tensors, struct cli_style style) {
     }
 }
 
+static void print_placement(const json_t *placement, struct cli_style style) {
+    if (!placement) return;
+    printf("\n%splacement%s (in the order of use)\n", style.bold, style.off);
+    for (size_t i = 0; i < json_array_size(placement); i++) {
+        const json_t *row = json_array_get(placement, i);
+        char bytes[24], name[TEXT], type[TEXT], device[TEXT], kernel[TEXT];
+        cli_bytes(number(row, "bytes"), bytes);
+        printf("  %-40s %-8s %10s  %s %s\n", text(row, "tensor", name), text(row, "type", type),
+               bytes, text(row, "device", device), text(row, "kernel", kernel));
+    }
+}
+
 void inspect_print(const json_t *doc, struct cli_style style) {
     print_file(doc, style);
     print_plan(json_object_get(doc, "engine"), style);
     print_metadata(json_object_get(doc, "metadata"), style);
     print_tensors(json_object_get(doc, "tensors"), style);
+    print_placement(json_object_get(doc, "placement"), style);
 }

@@ -52,6 +52,9 @@ struct device_type {
     /* The only way to decline a node; writes the reason. */
     bool (*supports)(const struct device *device, const struct graph *graph,
                      const struct node *node, char *reason, size_t size);
+    /* What runs the i-th weight of a node that it supports: "avx512, int8 inputs". */
+    void (*kernel)(const struct device *device, const struct node *node, uint32_t i, char *text,
+                   size_t size);
     /* A plan for steps of at most `tokens` rows and `logits` logit rows. A bucket sets memory,
      * never arithmetic. */
     ob_status (*prepare)(struct device *device, const struct graph *graph,

@@ -229,6 +229,37 @@ ob_status engine_check(const struct source *source, const ob_engine_options *opt
     return s;
 }
 
+/* One row for weight i of a node, one for its bias. */
+static void place(const struct engine *e, const struct node *n, uint32_t i, engine_place_fn *row,
+                  void *user) {
+    char kernel[80], run[120];
+    e->type->kernel(e->device, n, i, kernel, sizeof kernel);
+    snprintf(run, sizeof run, "%s (%s)", op_name(n->op), kernel);
+    for (int bias = 0; bias < 2; bias++) {
+        const struct weight *w = bias ? n->bias[i] : n->weight[i];
+        if (!w) continue;
+        row(user, &(ob_placement){.tensor = w->name,
+                                  .format = w->quant->name,
+                                  .bytes = (uint64_t)w->rows * w->row_bytes,
+                                  .device = e->type->name,
+                                  .kernel = run});
+    }
+}
+
+ob_status engine_placement(const struct source *source, const ob_engine_options *options,
+                           engine_place_fn *row, void *user, ob_error *error) {
+    struct engine *e = calloc(1, sizeof *e);
+    if (!e) return error_memory(error, "an engine", sizeof *e);
+    ob_status s = plan(e, source, options, error);
+    for (uint32_t i = 0; s == OB_OK && i < e->model->graph.nodes; i++) {
+        const struct node *n = &e->model->graph.node[i];
+        for (uint32_t w = 0; w < NODE_OUTPUTS; w++)
+            if (n->weight[w]) place(e, n, w, row, user);
+    }
+    engine_close(&e);
+    return s;
+}
+
 ob_status engine_open(const struct source *source, const ob_engine_options *options,
                       struct engine **out, ob_error *error) {
     struct engine *e = calloc(1, sizeof *e);

@@ -25,6 +25,11 @@ void engine_close(struct engine **engine);
 ob_status engine_check(const struct source *source, const ob_engine_options *options,
                        ob_error *error);
 
+/* As ob_engine_placement. */
+typedef void engine_place_fn(void *user, const ob_placement *place);
+ob_status engine_placement(const struct source *source, const ob_engine_options *options,
+                           engine_place_fn *row, void *user, ob_error *error);
+
 const struct model *engine_model(const struct engine *engine);
 const char *engine_device(const struct engine *engine); /* "cpu (avx512)" */
 uint32_t engine_threads(const struct engine *engine);

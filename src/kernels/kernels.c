@@ -48,6 +48,16 @@ const struct kernels *kernels_table(enum cpu_isa isa) {
     return &table[isa];
 }
 
+static bool same_slot(const struct kernels *a, const struct kernels *b, size_t offset) {
+    return a && memcmp((const char *)a + offset, (const char *)b + offset, sizeof(slot *)) == 0;
+}
+
+const char *kernels_origin(const struct kernels *t, size_t offset) {
+    for (int isa = CPU_ISAS; isa-- > 0;)
+        if (same_slot(folder[isa], t, offset)) return folder[isa]->name;
+    return t->name;
+}
+
 const struct kernels *kernels_ref(void) { return &kernels_table_ref; }
 
 /* The scores of every row in one page, and the queries in int8. */

@@ -194,6 +194,8 @@ struct kernels {
 
 /* The overlay for an ISA the machine has; constant after the first call, thread safe. */
 const struct kernels *kernels_table(enum cpu_isa isa);
+/* The folder that the member at `offset` of struct kernels comes from: "avx2". */
+const char *kernels_origin(const struct kernels *table, size_t offset);
 /* The definition: same signatures; linear takes float rows for every format. */
 const struct kernels *kernels_ref(void);
 

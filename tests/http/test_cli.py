@@ -266,6 +266,28 @@ def test_info_of_a_gguf(model):
     assert info['tokenizer']['tokens'] == 151936 and info['tokenizer']['chat_template_bytes'] > 0
 
 
+def test_placement_names_the_kernel_of_each_weight(model):
+    def kernels(*words):
+        rows = json.loads(call('info', '--json', '--placement', *words).stdout)['placement']
+        assert {row['device'] for row in rows} == {'cpu'}
+        return [(row['tensor'], row['type'], row['kernel']) for row in rows]
+
+    rows = kernels(model, '--cpu-isa', 'scalar')
+    assert rows[0] == ('token_embd.weight', 'Q8_0', 'embed (scalar)')
+    assert ('blk.3.ffn_up.weight', 'Q5_0', 'linear (scalar, int8 inputs)') in rows
+    assert ('blk.3.attn_q.bias', 'F32', 'linear (scalar, int8 inputs)') in rows
+    assert ('output_norm.weight', 'F32', 'norm (scalar)') in rows
+    assert rows[-1][2] == 'linear (scalar, int8 inputs)'
+    devices = json.loads(call('devices', '--json').stdout)
+    best = next(d for d in devices['devices'] if d['name'] == 'cpu')['isa'].split()[-1]
+    assert {k for _, _, k in kernels(model)} == {
+        f'embed ({best})', f'norm ({best})', f'linear ({best}, int8 inputs)'}
+    assert kernels(FIXTURE, '--cpu-isa', 'scalar')[-1][2] == 'linear (scalar)'
+    text = call('info', '--placement', '--cpu-isa', 'scalar', FIXTURE).stdout
+    assert 'placement (in the order of use)' in text and 'cpu linear (scalar)' in text
+    fails(call('info', '--placement', '--device', 'tpu', FIXTURE), 1, 'info', 'tpu')
+
+
 def test_more_cache_than_memory():
     for words in [['info', FIXTURE], ['run', '-m', FIXTURE, '-p', 'x'], ['serve', '-m', FIXTURE]]:
         fails(call(*words, '--kv-memory', '4000000G'), 1, words[0],

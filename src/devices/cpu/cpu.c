@@ -186,7 +186,8 @@ static void cpu_unbind_weight(struct device *device, struct weight *weight) {
     .close = cpu_close, .describe = cpu_describe, .memory = cpu_memory,                 \
     .alloc = cpu_alloc, .free = cpu_free, .write = cpu_write, .read = cpu_read,         \
     .bind_weight = cpu_bind_weight, .unbind_weight = cpu_unbind_weight,                 \
-    .supports = cpu_supports, .prepare = cpu_prepare, .release = cpu_release, .run = cpu_run
+    .supports = cpu_supports, .kernel = cpu_kernel,                                     \
+    .prepare = cpu_prepare, .release = cpu_release, .run = cpu_run
 
 const struct device_type device_cpu = {
     .name = "cpu", .enumerate = cpu_enumerate, .open = cpu_open, SHARED};

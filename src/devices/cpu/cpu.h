@@ -93,6 +93,8 @@ static inline const struct cpu_node *cpu_info(const struct device_plan *p,
 static inline size_t cpu_round64(size_t n) { return (n + 63) & ~(size_t)63; }
 
 /* plan.c */
+void cpu_kernel(const struct device *device, const struct node *node, uint32_t i, char *text,
+                size_t size);
 bool cpu_supports(const struct device *device, const struct graph *graph, const struct node *node,
                   char *reason, size_t size);
 ob_status cpu_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,

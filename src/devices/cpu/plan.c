@@ -2,6 +2,7 @@
  *
  * plan.c: what the device can run, and a plan: one reserved block for the values, quantized rows,
  * each thread's scratch and the attention parts, committed as it is first touched. */
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,21 @@ bool cpu_supports(const struct device *device, const struct graph *graph, const 
     if (node->op == OP_attention && node->u.attention.heads % node->u.attention.kv_heads != 0)
         return no(reason, size, "%s", "query heads are no multiple of KV heads");
     return true;
+}
+
+void cpu_kernel(const struct device *device, const struct node *node, uint32_t i, char *text,
+                size_t size) {
+    const struct kernels *k = ((const struct cpu_device *)(const void *)device)->kernels;
+    size_t offset = node->op == OP_embed ? offsetof(struct kernels, embed)
+                    : node->op == OP_norm && node->u.norm.kind == NORM_RMS
+                        ? offsetof(struct kernels, norm_rms)
+                        : offsetof(struct kernels, norm_layer);
+    const struct quant *quant = node->weight[i]->quant;
+    bool linear = node->op == OP_linear;
+    if (linear)
+        offset = offsetof(struct kernels, linear) + quant_index_of(quant) * sizeof *k->linear;
+    bool quantized = linear && k->act_quantize && kernels_linear_takes_act(quant);
+    snprintf(text, size, "%s%s", kernels_origin(k, offset), quantized ? ", int8 inputs" : "");
 }
 
 /* ---- vectors: norm weights and biases as aligned floats ---- */
