@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[i], "--isa") && cpu_isa_find(argv[i + 1], &isa) && cpu_has(isa))
             b.kernels = kernels_table(isa);
     }
-    b.pool = must(pool_new(b.threads));
+    b.pool = must(pool_new(b.threads, NULL));
     b.weights = must(aligned_alloc(1 << 21, WEIGHTS));
     memset(b.weights, 1, WEIGHTS);
     print_limits(&b);

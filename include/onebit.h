@@ -70,7 +70,11 @@ typedef struct ob_engine_options {
     const char *model;      /* path of a GGUF file or a Hugging Face directory; required */
     const char *device;     /* a name of ob_device_at, or "auto"; NULL = auto */
     const char *cpu_isa;    /* as `1bit devices` lists them ("avx2"); NULL = the best */
-    uint32_t threads;       /* 0 = one a physical core */
+    uint32_t threads;       /* 0 = one a fast core, or one a processor of cpu_mask */
+    const char *cpu_mask;   /* "0-3,8" or "0xff": the threads run on these alone; NULL = anywhere */
+    const char *numa;       /* "distribute": pinned, in turn over the NUMA nodes; "isolate": on the
+                               node that the caller runs on; NULL or "none": where the system
+                               puts them */
     uint32_t context;       /* tokens a sequence may hold; 0 = the model's own */
     uint64_t kv_memory;     /* bytes of KV cache; 0 = half of the memory free after loading */
     const char *kv_type;    /* "f16" (default), "bf16", "f32", "q8_0", "q4_0" */

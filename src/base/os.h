@@ -30,6 +30,10 @@ void os_signal(os_cond *c);
 void os_broadcast(os_cond *c);
 bool os_thread_start(os_thread *t, void *(*fn)(void *), void *arg);
 void os_thread_join(os_thread *t);
+/* The calling thread runs on these processors alone, as do threads it starts from then on; false if
+ * the system refuses. os_thread_release: where it ran before the first confinement. */
+bool os_thread_confine(const uint32_t *cpu, uint32_t n);
+void os_thread_release(void);
 void os_yield(void);
 void os_relax(void); /* spin-loop hint */
 
@@ -45,6 +49,8 @@ void os_stop_wait(void);
 
 /* ---- machine ---- */
 uint32_t os_cores(void);          /* cores this process may use */
+uint32_t os_cpu_quota(void);      /* processors' time this process is granted (cgroup), rounded up;
+                                   * UINT32_MAX: all */
 uint64_t os_memory_total(void);
 uint64_t os_memory_available(void); /* without swapping, also within a cgroup limit */
 size_t os_page_size(void);

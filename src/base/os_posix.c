@@ -103,6 +103,24 @@ uint32_t os_cores(void) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
+static _Thread_local cpu_set_t unconfined;
+static _Thread_local bool confined;
+
+bool os_thread_confine(const uint32_t *cpu, uint32_t n) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (uint32_t i = 0; i < n; i++)
+        if (cpu[i] < CPU_SETSIZE) CPU_SET(cpu[i], &set);
+    if (!confined && sched_getaffinity(0, sizeof unconfined, &unconfined) != 0) return false;
+    confined = sched_setaffinity(0, sizeof set, &set) == 0 || confined;
+    return confined;
+}
+
+void os_thread_release(void) {
+    if (confined) sched_setaffinity(0, sizeof unconfined, &unconfined);
+    confined = false;
+}
+
 size_t os_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 uint64_t os_files_max(void) {
@@ -140,6 +158,16 @@ uint64_t os_memory_available(void) {
         if (left < bytes) bytes = left;
     }
     return bytes;
+}
+
+uint32_t os_cpu_quota(void) {
+    unsigned long long quota, period;
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
+    if (!f) return UINT32_MAX;
+    bool limited = fscanf(f, "%llu %llu", &quota, &period) == 2 && period > 0 && quota > 0;
+    fclose(f);
+    unsigned long long cpus = limited ? (quota - 1) / period + 1 : UINT32_MAX;
+    return cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
 }
 
 /* ---- memory ---- */

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/os.h"
 
@@ -32,7 +33,10 @@ struct pool {
     os_mutex lock;
     os_cond wake;
     struct worker { struct pool *pool; uint32_t index; os_thread thread; } *workers;
+    uint32_t *cpu; /* NULL: anywhere */
 };
+
+static _Thread_local const struct pool *confined_by;
 
 static uint32_t left(uint64_t open) { return (uint32_t)open; }
 
@@ -59,6 +63,7 @@ static bool idle(struct pool *pool) {
 static void *worker_main(void *arg) {
     struct worker *self = arg;
     struct pool *pool = self->pool;
+    if (pool->cpu) os_thread_confine(&pool->cpu[self->index], 1); /* refused: slower, no error */
     while (!atomic_load(&pool->stop)) {
         for (int i = 0; i < SPIN && idle(pool); i++) os_relax();
         if (idle(pool)) {
@@ -81,17 +86,19 @@ static void wake(struct pool *pool) {
     os_unlock(&pool->lock);
 }
 
-struct pool *pool_new(uint32_t threads) {
+struct pool *pool_new(uint32_t threads, const uint32_t *cpu) {
     struct pool *pool = aligned_alloc(64, (sizeof *pool + 63) & ~(size_t)63);
     if (!pool) return NULL;
     *pool = (struct pool){.threads = 1};
     os_mutex_init(&pool->lock);
     os_cond_init(&pool->wake);
     pool->workers = calloc(threads, sizeof *pool->workers);
-    if (!pool->workers) {
+    pool->cpu = cpu ? malloc(threads * sizeof *cpu) : NULL;
+    if (!pool->workers || (cpu && !pool->cpu)) {
         pool_free(&pool);
         return NULL;
     }
+    if (cpu) memcpy(pool->cpu, cpu, threads * sizeof *cpu);
     for (uint32_t i = 1; i < threads; i++) {
         pool->workers[i] = (struct worker){.pool = pool, .index = i};
         if (!os_thread_start(&pool->workers[i].thread, worker_main, &pool->workers[i])) {
@@ -109,7 +116,12 @@ void pool_free(struct pool **p) {
     atomic_store(&pool->stop, true);
     wake(pool);
     for (uint32_t i = 1; i < pool->threads; i++) os_thread_join(&pool->workers[i].thread);
+    if (confined_by == pool) {
+        os_thread_release();
+        confined_by = NULL;
+    }
     free(pool->workers);
+    free(pool->cpu);
     os_cond_free(&pool->wake);
     os_mutex_free(&pool->lock);
     free(pool);
@@ -121,6 +133,10 @@ uint32_t pool_threads(const struct pool *pool) { return pool->threads; }
 void pool_run(struct pool *pool, uint32_t chunks, void (*fn)(void *, uint32_t, uint32_t),
               void *arg) {
     if (chunks == 0) return;
+    if (pool->cpu && confined_by != pool) {
+        os_thread_confine(pool->cpu, pool->threads);
+        confined_by = pool;
+    }
     if (chunks == 1 || pool->threads == 1) {
         for (uint32_t i = 0; i < chunks; i++) fn(arg, i, 0);
         return;

@@ -10,8 +10,10 @@
 
 struct pool;
 
-/* threads >= 1, the caller included; NULL when out of memory or threads. */
-struct pool *pool_new(uint32_t threads);
+/* threads >= 1, the caller included; NULL when out of memory or threads. cpu [threads], copied:
+ * each worker runs on one of them, the caller of pool_run (from then on, until it frees the pool)
+ * on any of them; NULL: anywhere. */
+struct pool *pool_new(uint32_t threads, const uint32_t *cpu);
 void pool_free(struct pool **pool);
 uint32_t pool_threads(const struct pool *pool);
 

@@ -189,7 +189,7 @@ ob_status bench_machine_open(const char *model, const char *cpu_isa, struct benc
 
 ob_status bench_machine_measure(struct bench_machine *m, uint32_t threads, struct bench_result *out,
                                 ob_error *error) {
-    struct pool *pool = pool_new(threads);
+    struct pool *pool = pool_new(threads, NULL);
     if (!pool) return error_memory(error, "threads", threads);
     out->read_limit = m->map.size ? read_rate(m, pool) : 0;
     out->int8_limit = int8_rate(m, pool);

@@ -11,6 +11,8 @@ ob_engine_options cli_engine_options(const struct options *options) {
         .device = options->device,
         .cpu_isa = options->cpu_isa,
         .threads = (uint32_t)options->threads,
+        .cpu_mask = options->cpu_mask,
+        .numa = options->numa,
         .context = (uint32_t)options->context,
         .kv_memory = options->kv_memory,
         .kv_type = options->kv_type,

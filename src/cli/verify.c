@@ -37,7 +37,7 @@ static void scan_chunk(void *arg, uint32_t chunk, uint32_t thread) {
 }
 
 ob_status inspect_verify(const struct source *source, ob_error *error) {
-    struct pool *pool = pool_new(os_cores());
+    struct pool *pool = pool_new(os_cores(), NULL);
     size_t bytes = sizeof(float) * CHUNK * (pool ? pool_threads(pool) : 1);
     struct scan scan = {.scratch = malloc(bytes)};
     ob_status status = OB_OK;

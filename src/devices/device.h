@@ -15,7 +15,8 @@ struct device_buffer;
 
 struct device_options {
     uint32_t index;      /* which of the machine's */
-    uint32_t threads;    /* 0 = one a core */
+    uint32_t threads;    /* 0 = one a processor */
+    const uint32_t *cpu; /* [threads] where each runs (pool.h), copied; NULL = anywhere */
     const char *cpu_isa; /* NULL = best */
 };
 

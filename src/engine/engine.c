@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "base/topology.h"
 #include "engine/internal.h"
 
 enum {
@@ -80,10 +81,23 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
     return OB_OK;
 }
 
+static ob_status choose_threads(const ob_engine_options *o, struct topology_choice *on,
+                                ob_error *error) {
+    struct topology *topology;
+    const struct topology_want want = {
+        .threads = o->threads, .cpu_mask = o->cpu_mask, .numa = o->numa};
+    ob_status s = topology_open(NULL, NULL, &topology, error);
+    if (s == OB_OK) s = topology_choose(topology, &want, on, error);
+    topology_close(&topology);
+    return s;
+}
+
 static ob_status open_device(struct engine *e, const ob_engine_options *o, ob_error *error) {
-    struct device_options options = {.threads = o->threads ? o->threads : os_cores(),
-                                     .cpu_isa = o->cpu_isa};
-    ob_status s = e->type->open(&options, &e->device, error);
+    struct topology_choice on = {0};
+    ob_status s = choose_threads(o, &on, error);
+    struct device_options options = {.threads = on.threads, .cpu = on.cpu, .cpu_isa = o->cpu_isa};
+    if (s == OB_OK) s = e->type->open(&options, &e->device, error);
+    free(on.cpu);
     if (s != OB_OK) return s;
     e->threads = options.threads;
     e->type->describe(e->device, e->describe, sizeof e->describe);

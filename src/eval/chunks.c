@@ -148,7 +148,7 @@ ob_status eval_chunks_run(ob_engine *engine, const struct eval_chunks *chunks, u
     ob_batch *batch = NULL;
     int32_t *ids = calloc((size_t)parallel * chunks->ctx + 1, sizeof *ids);
     r.finite = malloc(chunks->rows * sizeof *r.finite);
-    r.pool = pool_new(info.threads);
+    r.pool = pool_new(info.threads, NULL);
     ob_status s = OB_OK;
     if (!ids || !r.finite || !r.pool) s = error_memory(error, "chunks", chunks->ctx);
     if (s == OB_OK) s = ob_batch_open(engine, parallel, &batch, error);

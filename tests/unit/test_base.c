@@ -77,7 +77,7 @@ static void count(void *arg, uint32_t chunk, uint32_t thread) {
 static void pool_runs_each_chunk_once(void **state) {
     (void)state;
     for (uint32_t threads = 1; threads <= 5; threads++) {
-        struct pool *pool = pool_new(threads);
+        struct pool *pool = pool_new(threads, NULL);
         assert_non_null(pool);
         assert_int_equal(pool_threads(pool), threads);
         for (uint32_t round = 0; round < 200; round++) {

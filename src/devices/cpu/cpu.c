@@ -61,7 +61,7 @@ static ob_status open_with(const struct device_type *type, const struct kernels 
     d->base.type = type;
     d->kernels = kernels;
     d->threads = options->threads ? options->threads : os_cores();
-    d->pool = pool_new(d->threads);
+    d->pool = pool_new(d->threads, options->threads ? options->cpu : NULL);
     if (!d->pool) {
         free(d);
         return error_set(error, OB_ERR_MEMORY, "cannot start %u threads", options->threads);
