@@ -42,10 +42,16 @@ static char *model_name(const struct source *source) {
     return strndup(stem.p, stem.n);
 }
 
+static ob_status open_source(const ob_engine_options *options, struct source **out,
+                             ob_error *error) {
+    *out = NULL;
+    if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
+    return source_open(options->model, out, error);
+}
+
 PUBLIC ob_status ob_engine_check(const ob_engine_options *options, ob_error *error) {
     struct source *source;
-    if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
-    ob_status s = source_open(options->model, &source, error);
+    ob_status s = open_source(options, &source, error);
     if (s == OB_OK) s = engine_check(source, options, error);
     source_close(&source);
     return s;
@@ -55,8 +61,7 @@ PUBLIC ob_status ob_engine_placement(const ob_engine_options *options,
                                      void (*row)(void *user, const ob_placement *place),
                                      void *user, ob_error *error) {
     struct source *source;
-    if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
-    ob_status s = source_open(options->model, &source, error);
+    ob_status s = open_source(options, &source, error);
     if (s == OB_OK) s = engine_placement(source, options, row, user, error);
     source_close(&source);
     return s;
@@ -65,10 +70,9 @@ PUBLIC ob_status ob_engine_placement(const ob_engine_options *options,
 PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out,
                                 ob_error *error) {
     *out = NULL;
-    if (!options || !options->model) return error_set(error, OB_ERR_ARGUMENT, "no model is given");
     ob_engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
-    ob_status s = source_open(options->model, &e->source, error);
+    ob_status s = open_source(options, &e->source, error);
     if (s == OB_OK) s = tok_open(e->source, &e->tok, error);
     if (s == OB_OK) s = engine_open(e->source, options, &e->engine, error);
     if (s == OB_OK)

@@ -454,6 +454,7 @@ ob_status safetensors_load(struct safetensors *st, const struct map_load *load, 
         status = map_load(&st->part[i].map, load, error);
     return status;
 }
+
 size_t safetensors_tensor_count(const struct safetensors *st) { return st->tensors; }
 const struct safetensors_tensor *safetensors_tensor_at(const struct safetensors *st, size_t i) {
     return &st->tensor[i];
