@@ -477,6 +477,7 @@ def test_a_client_that_does_not_read(start_fake):
     calm, resident = server.threads, server.resident
     with post(server, {'prompt': 'flood', 'stream': True}) as s:
         assert s.recv(12) == b'HTTP/1.1 200'
+        assert server.complete('open').status == 200
         wait_until(lambda: server.threads == calm, 'the end of the generation')
         assert server.resident < resident + (64 << 20)
         assert server.complete('hello').status == 200

@@ -4,7 +4,9 @@
  * seldom does. A token is a byte. The answer depends on how the prompt (of a chat: the last
  * message) begins:
  *   "fail"     three tokens, then an error          "endless"  "x" until it is cancelled
- *   "flood"    the same, as fast as it goes         "broken"   bytes that are no UTF-8
+ *   "flood"    the same; from "open" on as fast as it goes (before that, its client may not have
+ *              the answer's head yet)
+ *   "open"     lets the floods go; its own text     "broken"   bytes that are no UTF-8
  *   "think"    a <think> block, then an answer      else       the prompt itself
  * The model's name decides how it loads: "slow" takes a second, "bad" fails. */
 #include <jansson.h>
@@ -24,6 +26,8 @@ struct ob_request {
     char *prompt;
     atomic_bool cancel;
 };
+
+static atomic_bool open_gate; /* the floods may go */
 
 static void nap(double seconds) {
     os_mutex lock;
@@ -104,6 +108,7 @@ static void *generate(void *arg) {
     const char *text = r->prompt;
     bool fail = strncmp(text, "fail", 4) == 0, flood = strncmp(text, "flood", 5) == 0;
     bool endless = flood || strncmp(text, "endless", 7) == 0;
+    if (strncmp(text, "open", 4) == 0) atomic_store(&open_gate, true);
     if (strncmp(text, "think", 5) == 0) text = thought;
     else if (strncmp(text, "broken", 6) == 0) text = broken;
     size_t n = endless ? SIZE_MAX : fail ? 3 : strlen(text);
@@ -123,7 +128,7 @@ static void *generate(void *arg) {
         event.timings.predicted_n++;
         event.timings.predicted_ms += 1;
         r->options.on_event(r->options.user, &event);
-        if (!flood) nap(0.001);
+        if (!flood || !atomic_load(&open_gate)) nap(0.001);
     }
     error_set(&error, OB_ERR_NUMERIC, "the fake failed");
     event.text_n = 0;
