@@ -108,6 +108,7 @@ def test_versus(engines, tmp_path):
     (['-t', '0'], 'at least 1'),
     (['--peer', 'new=x'], 'two peers of one name'),
     (['--peer', 'x'], 'is not NAME=PROGRAM'),
+    (['--batched', 'new=./nosuch', '-b', '2'], './nosuch: No such file'),
     (['-m', 'nosuch'], 'nosuch: no such model'),
 ])
 def test_wrong_words(engines, words, message):
@@ -121,3 +122,10 @@ def test_a_peer_that_fails(engines, tmp_path):
     done = run(engines, '-t', 1, '-r', 1)
     assert done.returncode == 1 and 'no such device' in done.stderr
     assert 'Traceback' not in done.stderr
+
+
+def test_a_table_among_errors(engines, tmp_path):
+    batched = tmp_path / 'new/llama-batched-bench'
+    batched.write_text(batched.read_text().replace('import sys', 'import sys; sys.stdout = sys.stderr'))
+    done = run(engines, '-t', 1, '-r', 1, '-b', 2, '-p', 0)
+    assert done.returncode == 0 and ' 50.0 ' in done.stdout, done.stderr
