@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pool.c: see pool.h. `open` holds what is left of the current job: its number in the high half,
- * the chunks not yet taken in the low half. Taking a chunk is one compare-and-swap of both, so a
- * thread that comes late, from an earlier job, can take nothing of a job it has not read: fn, arg
- * and chunks are written before `open` and stay until `done` has counted every chunk taken.
+ * pool.c: see pool.h. Each thread has a share of the job's chunks: `open` holds the number of the
+ * job in the high half, how many chunks of the share are not yet taken in the low half. Taking one
+ * is a compare-and-swap of both, so a thread that comes late, from an earlier job, can take nothing
+ * of a job it has not read: fn, arg and chunks are written before any share and stay until `done`
+ * has counted every chunk taken. Who is through with his share takes from the others'.
  *
  * A job ends with its chunks, not with its threads: one that sleeps, or that the system has put
  * aside, holds nobody up unless it is inside a chunk. Parking: a worker that has spun SPIN times
@@ -26,13 +27,18 @@ struct pool {
     void (*fn)(void *, uint32_t, uint32_t);
     void *arg;
     uint32_t chunks;
-    _Alignas(64) atomic_uint_fast64_t open;
+    _Alignas(64) atomic_uint job; /* the last one published */
     _Alignas(64) atomic_uint done;
     _Alignas(64) atomic_uint asleep;
     atomic_bool stop;
     os_mutex lock;
     os_cond wake;
-    struct worker { struct pool *pool; uint32_t index; os_thread thread; } *workers;
+    struct worker {
+        _Alignas(64) atomic_uint_fast64_t open;
+        struct pool *pool;
+        uint32_t index;
+        os_thread thread;
+    } *workers; /* [threads]; 0 is the caller */
     uint32_t *cpu; /* NULL: anywhere */
 };
 
@@ -40,39 +46,54 @@ static _Thread_local const struct pool *confined_by;
 
 static uint32_t left(uint64_t open) { return (uint32_t)open; }
 
-/* Runs chunks until the job has none left; returns how many. The next job is not published before
- * these are counted, so all are of one job. */
-static uint32_t work(struct pool *pool, uint32_t thread) {
+/* The first chunk of a thread's share. */
+static uint32_t share(const struct pool *pool, uint32_t thread) {
+    return (uint32_t)((uint64_t)pool->chunks * thread / pool->threads);
+}
+
+/* Runs chunks of the share of `whose` until none is left; returns how many. The next job is not
+ * published before these are counted, so all are of one job. */
+static uint32_t take(struct pool *pool, uint32_t whose, uint32_t thread) {
     uint32_t taken = 0;
-    uint64_t open = atomic_load_explicit(&pool->open, memory_order_relaxed);
+    atomic_uint_fast64_t *share_open = &pool->workers[whose].open;
+    uint64_t open = atomic_load_explicit(share_open, memory_order_relaxed);
     while (left(open) > 0) {
-        if (!atomic_compare_exchange_weak_explicit(&pool->open, &open, open - 1,
+        if (!atomic_compare_exchange_weak_explicit(share_open, &open, open - 1,
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
-        pool->fn(pool->arg, pool->chunks - left(open), thread);
+        pool->fn(pool->arg, share(pool, whose + 1) - left(open), thread);
         taken++;
-        open = atomic_load_explicit(&pool->open, memory_order_relaxed);
+        open = atomic_load_explicit(share_open, memory_order_relaxed);
     }
     return taken;
 }
 
-static bool idle(struct pool *pool) {
-    return left(atomic_load(&pool->open)) == 0 && !atomic_load(&pool->stop);
+static uint32_t work(struct pool *pool, uint32_t thread) {
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < pool->threads; i++)
+        taken += take(pool, (thread + i) % pool->threads, thread);
+    return taken;
+}
+
+static bool idle(struct pool *pool, uint32_t seen) {
+    return atomic_load(&pool->job) == seen && !atomic_load(&pool->stop);
 }
 
 static void *worker_main(void *arg) {
     struct worker *self = arg;
     struct pool *pool = self->pool;
+    uint32_t seen = 0;
     if (pool->cpu) os_thread_confine(&pool->cpu[self->index], 1); /* refused: slower, no error */
     while (!atomic_load(&pool->stop)) {
-        for (int i = 0; i < SPIN && idle(pool); i++) os_relax();
-        if (idle(pool)) {
+        for (int i = 0; i < SPIN && idle(pool, seen); i++) os_relax();
+        if (idle(pool, seen)) {
             os_lock(&pool->lock);
             atomic_fetch_add(&pool->asleep, 1);
-            while (idle(pool)) os_wait(&pool->wake, &pool->lock);
+            while (idle(pool, seen)) os_wait(&pool->wake, &pool->lock);
             atomic_fetch_sub(&pool->asleep, 1);
             os_unlock(&pool->lock);
         }
+        seen = atomic_load(&pool->job);
         uint32_t taken = work(pool, self->index);
         if (taken) atomic_fetch_add_explicit(&pool->done, taken, memory_order_release);
     }
@@ -92,15 +113,17 @@ struct pool *pool_new(uint32_t threads, const uint32_t *cpu) {
     *pool = (struct pool){.threads = 1};
     os_mutex_init(&pool->lock);
     os_cond_init(&pool->wake);
-    pool->workers = calloc(threads, sizeof *pool->workers);
+    pool->workers = aligned_alloc(64, threads * sizeof *pool->workers);
     pool->cpu = cpu ? malloc(threads * sizeof *cpu) : NULL;
     if (!pool->workers || (cpu && !pool->cpu)) {
         pool_free(&pool);
         return NULL;
     }
+    memset(pool->workers, 0, threads * sizeof *pool->workers);
     if (cpu) memcpy(pool->cpu, cpu, threads * sizeof *cpu);
     for (uint32_t i = 1; i < threads; i++) {
-        pool->workers[i] = (struct worker){.pool = pool, .index = i};
+        pool->workers[i].pool = pool;
+        pool->workers[i].index = i;
         if (!os_thread_start(&pool->workers[i].thread, worker_main, &pool->workers[i])) {
             pool_free(&pool);
             return NULL;
@@ -145,8 +168,12 @@ void pool_run(struct pool *pool, uint32_t chunks, void (*fn)(void *, uint32_t, u
     pool->arg = arg;
     pool->chunks = chunks;
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-    uint64_t job = (atomic_load_explicit(&pool->open, memory_order_relaxed) >> 32) + 1;
-    atomic_store(&pool->open, job << 32 | chunks);
+    uint32_t job = atomic_load_explicit(&pool->job, memory_order_relaxed) + 1;
+    for (uint32_t i = 0; i < pool->threads; i++)
+        atomic_store_explicit(&pool->workers[i].open,
+                              (uint64_t)job << 32 | (share(pool, i + 1) - share(pool, i)),
+                              memory_order_release);
+    atomic_store(&pool->job, job);
     wake(pool);
     chunks -= work(pool, 0);
     for (unsigned i = 0; atomic_load_explicit(&pool->done, memory_order_acquire) != chunks; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * pool.h: a persistent thread pool for data-parallel jobs. The calling thread works too. Workers
- * spin briefly between jobs, then park. Chunks are taken by an atomic counter, so which thread runs
- * a chunk is not determined; results must not depend on it. */
+ * spin briefly between jobs, then park. A thread begins with a share of neighbouring chunks, in
+ * order, and helps the others when it is through: memory that chunks read in order is read in
+ * order, but which thread runs a chunk is not determined; results must not depend on it. */
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 

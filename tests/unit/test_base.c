@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -72,6 +73,31 @@ static void utf8_follows_rfc3629(void **state) {
 static void count(void *arg, uint32_t chunk, uint32_t thread) {
     (void)thread;
     __atomic_fetch_add((uint32_t *)arg + chunk, 1, __ATOMIC_RELAXED);
+}
+
+/* Both threads are inside a chunk before either leaves its first. */
+struct begin {
+    atomic_uint inside;
+    uint32_t first[2];
+};
+static void begin_chunk(void *arg, uint32_t chunk, uint32_t thread) {
+    struct begin *b = arg;
+    if (atomic_load(&b->inside) >= 2) return;
+    b->first[thread] = chunk;
+    atomic_fetch_add(&b->inside, 1);
+    while (atomic_load(&b->inside) < 2) os_yield();
+}
+static void pool_gives_neighbouring_chunks(void **state) {
+    (void)state;
+    struct pool *pool = pool_new(2, NULL);
+    assert_non_null(pool);
+    for (uint32_t chunks = 2; chunks < 200; chunks++) {
+        struct begin b = {0};
+        pool_run(pool, chunks, begin_chunk, &b);
+        assert_int_equal(b.first[0], 0);
+        assert_int_equal(b.first[1], chunks / 2);
+    }
+    pool_free(&pool);
 }
 
 static void pool_runs_each_chunk_once(void **state) {
@@ -184,6 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_aligns_and_zeroes),   cmocka_unit_test(buf_grows_and_fails_once),
         cmocka_unit_test(utf8_follows_rfc3629),      cmocka_unit_test(pool_runs_each_chunk_once),
+        cmocka_unit_test(pool_gives_neighbouring_chunks),
         cmocka_unit_test(errors_keep_the_innermost_place),
         cmocka_unit_test(missing_files_are_named),   cmocka_unit_test(loaded_files_read_the_same),
         cmocka_unit_test(a_refused_lock_is_said),
