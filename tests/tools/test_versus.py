@@ -126,6 +126,7 @@ def test_a_peer_that_fails(engines, tmp_path):
 
 def test_a_table_among_errors(engines, tmp_path):
     batched = tmp_path / 'new/llama-batched-bench'
-    batched.write_text(batched.read_text().replace('import sys', 'import sys; sys.stdout = sys.stderr'))
+    text = batched.read_text().replace('import sys', 'import sys; sys.stdout = sys.stderr')
+    batched.write_text(text)
     done = run(engines, '-t', 1, '-r', 1, '-b', 2, '-p', 0)
     assert done.returncode == 0 and ' 50.0 ' in done.stdout, done.stderr

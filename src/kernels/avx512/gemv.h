@@ -8,6 +8,11 @@
 
 #include "kernels/body/linear_tile.h"
 
-tile_gemv gemv_q4_k_avx512, gemv_q5_0_avx512, gemv_q6_k_avx512, gemv_q8_0_avx512;
+/* gemv_32.c */
+tile_gemv gemv_q4_0_avx512, gemv_q4_1_avx512, gemv_q5_0_avx512, gemv_q5_1_avx512, gemv_q8_0_avx512,
+    gemv_iq4_nl_avx512, gemv_mxfp4_avx512;
+/* gemv_k.c */
+tile_gemv gemv_q2_k_avx512, gemv_q3_k_avx512, gemv_q4_k_avx512, gemv_q5_k_avx512, gemv_q6_k_avx512,
+    gemv_iq4_xs_avx512;
 
 #endif

@@ -86,10 +86,19 @@ INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x,
 
 static const struct tile_isa isa = {
     .choose_mul = choose_mul,
-    .gemv = {[QUANT_q4_k] = gemv_q4_k_avx512,
+    .gemv = {[QUANT_q4_0] = gemv_q4_0_avx512,
+             [QUANT_q4_1] = gemv_q4_1_avx512,
              [QUANT_q5_0] = gemv_q5_0_avx512,
+             [QUANT_q5_1] = gemv_q5_1_avx512,
+             [QUANT_q8_0] = gemv_q8_0_avx512,
+             [QUANT_q2_k] = gemv_q2_k_avx512,
+             [QUANT_q3_k] = gemv_q3_k_avx512,
+             [QUANT_q4_k] = gemv_q4_k_avx512,
+             [QUANT_q5_k] = gemv_q5_k_avx512,
              [QUANT_q6_k] = gemv_q6_k_avx512,
-             [QUANT_q8_0] = gemv_q8_0_avx512},
+             [QUANT_iq4_nl] = gemv_iq4_nl_avx512,
+             [QUANT_iq4_xs] = gemv_iq4_xs_avx512,
+             [QUANT_mxfp4] = gemv_mxfp4_avx512},
     .unpack = TILE_UNPACK,
 };
 

@@ -3,9 +3,10 @@
  * linear_float.h: products with F32, F16 and BF16 weights, for the ISA whose lanes.h is included:
  * 16 sums per output, lane l over the columns l, l+16, ... (kernels.h), so lanes are columns here.
  *
- * Few tokens: FLOAT_ROWS rows straight from memory. Many: a block of 16 rows is converted once for
- * a block of 64 tokens, 256 columns at a time, which stay in the first-level cache; the sums rest
- * in the scratch between blocks of columns. Each sum runs in the same order either way. */
+ * Few tokens: FLOAT_ROWS rows straight from memory. Many: 256 columns at a time, a block of tokens
+ * is brought together once for 64 rows, and 16 rows are converted once for those tokens; both stay
+ * in the first-level cache, and the sums rest in the scratch between blocks of columns. Each sum
+ * runs in the same order either way. */
 #ifndef KERNELS_BODY_LINEAR_FLOAT_H
 #define KERNELS_BODY_LINEAR_FLOAT_H
 
@@ -13,10 +14,16 @@
 
 #include "kernels/body/linear_tile.h"
 
-enum { FLOAT_BLOCK_ROWS = 16, FLOAT_BLOCK_TOKENS = 64, FLOAT_BLOCK_COLS = 256, FLOAT_FEW = 4 };
+enum {
+    FLOAT_BLOCK_ROWS = 64,
+    FLOAT_BLOCK_TOKENS = 24 / FLOAT_TOKENS * FLOAT_TOKENS,
+    FLOAT_BLOCK_COLS = 256,
+    FLOAT_CONVERTED = 16, /* rows */
+    FLOAT_FEW = 4
+};
 
 struct float_scratch {
-    alignas(64) float w[FLOAT_BLOCK_ROWS][FLOAT_BLOCK_COLS];
+    alignas(64) float w[FLOAT_CONVERTED][FLOAT_BLOCK_COLS];
     alignas(64) float x[FLOAT_BLOCK_TOKENS][FLOAT_BLOCK_COLS];
     alignas(64) float sum[FLOAT_BLOCK_ROWS][FLOAT_BLOCK_TOKENS][16];
 };
@@ -74,7 +81,7 @@ INLINE void few_tokens(const struct linear_job *job, uint32_t row0, uint32_t row
 
 /* ---- many tokens ---- */
 
-/* Columns [k, k + cols) of a row to floats, up to a multiple of 16 with zeros. */
+/* `cols` columns of a row to floats, up to a multiple of 16 with zeros. */
 INLINE void convert(const uint8_t *from, uint32_t cols, float_load *load, uint32_t size,
                     float *to) {
     uint32_t whole = cols / 16 * 16;
@@ -83,45 +90,48 @@ INLINE void convert(const uint8_t *from, uint32_t cols, float_load *load, uint32
         f16x_store(to + whole, load_part(load, size, from + whole * size, cols - whole));
 }
 
-INLINE void block_sums(struct float_scratch *s, uint32_t r, uint32_t t, uint32_t cols,
-                       const int tokens) {
+INLINE void block_sums(struct float_scratch *s, uint32_t r, uint32_t i0, uint32_t t,
+                       uint32_t cols, bool first) {
     struct f16x sum[FLOAT_ROWS][FLOAT_TOKENS];
     UNROLL for (int i = 0; i < FLOAT_ROWS; i++)
-        UNROLL for (int j = 0; j < tokens; j++) sum[i][j] = f16x_load(s->sum[r + i][t + j]);
+        UNROLL for (int j = 0; j < FLOAT_TOKENS; j++) sum[i][j] =
+            first ? f16x_zero() : f16x_load(s->sum[r + i][t + j]);
     for (uint32_t k = 0; k < cols; k += 16) {
         struct f16x a[FLOAT_ROWS];
-        UNROLL for (int i = 0; i < FLOAT_ROWS; i++) a[i] = f16x_load(&s->w[r + i][k]);
-        UNROLL for (int j = 0; j < tokens; j++) {
+        UNROLL for (int i = 0; i < FLOAT_ROWS; i++) a[i] = f16x_load(&s->w[i0 + i][k]);
+        UNROLL for (int j = 0; j < FLOAT_TOKENS; j++) {
             struct f16x b = f16x_load(&s->x[t + j][k]);
             UNROLL for (int i = 0; i < FLOAT_ROWS; i++) sum[i][j] = f16x_fma(b, a[i], sum[i][j]);
         }
     }
     UNROLL for (int i = 0; i < FLOAT_ROWS; i++)
-        UNROLL for (int j = 0; j < tokens; j++) f16x_store(s->sum[r + i][t + j], sum[i][j]);
+        UNROLL for (int j = 0; j < FLOAT_TOKENS; j++) f16x_store(s->sum[r + i][t + j], sum[i][j]);
 }
 
+/* Rows from r on, of `rows`, and tokens from t on, of `tokens`; those that fill up a register block
+ * repeat the last. */
 INLINE void block(const struct linear_job *job, uint32_t r, uint32_t rows, uint32_t t,
                   uint32_t tokens, float_load *load, uint32_t size) {
     struct float_scratch *s = job->scratch;
-    memset(s->sum, 0, sizeof s->sum);
+    uint32_t filled = (tokens + FLOAT_TOKENS - 1) / FLOAT_TOKENS * FLOAT_TOKENS;
     for (uint32_t k = 0; k < job->cols; k += FLOAT_BLOCK_COLS) {
         uint32_t cols = job->cols - k < FLOAT_BLOCK_COLS ? job->cols - k : FLOAT_BLOCK_COLS;
-        for (uint32_t i = 0; i < FLOAT_BLOCK_ROWS; i++) { /* missing rows repeat the last */
-            uint32_t row = r + (i < rows ? i : rows - 1);
-            convert((const uint8_t *)job->w + row * job->row_bytes + k * size, cols, load, size,
-                    s->w[i]);
-        }
-        for (uint32_t j = 0; j < tokens; j++) {
-            const float *x = (const float *)job->x + (size_t)(t + j) * job->cols + k;
+        uint32_t padded = (cols + 15) / 16 * 16;
+        for (uint32_t j = 0; j < filled; j++) {
+            uint32_t token = t + (j < tokens ? j : tokens - 1);
+            const float *x = (const float *)job->x + (size_t)token * job->cols + k;
             convert((const uint8_t *)x, cols, load_f32, sizeof(float), s->x[j]);
         }
-        cols = (cols + 15) / 16 * 16;
-        for (uint32_t j = 0; j < tokens; j += FLOAT_TOKENS)
-            for (uint32_t i = 0; i < rows; i += FLOAT_ROWS)
-                if (tokens - j >= FLOAT_TOKENS)
-                    block_sums(s, i, j, cols, FLOAT_TOKENS);
-                else
-                    for (uint32_t one = j; one < tokens; one++) block_sums(s, i, one, cols, 1);
+        for (uint32_t i0 = 0; i0 < rows; i0 += FLOAT_CONVERTED) {
+            for (uint32_t i = 0; i < FLOAT_CONVERTED; i++) {
+                uint32_t row = r + (i0 + i < rows ? i0 + i : rows - 1);
+                convert((const uint8_t *)job->w + row * job->row_bytes + k * size, cols, load, size,
+                        s->w[i]);
+            }
+            for (uint32_t j = 0; j < filled; j += FLOAT_TOKENS)
+                for (uint32_t i = 0; i < FLOAT_CONVERTED; i += FLOAT_ROWS)
+                    block_sums(s, i0 + i, i, j, padded, k == 0);
+        }
     }
     for (uint32_t j = 0; j < tokens; j++)
         for (uint32_t i = 0; i < rows; i++)
