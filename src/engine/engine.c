@@ -254,7 +254,7 @@ static void place(const struct engine *e, const struct node *n, uint32_t i, engi
         if (!w) continue;
         row(user, &(ob_placement){.tensor = w->name,
                                   .format = w->quant->name,
-                                  .bytes = (uint64_t)w->rows * w->row_bytes,
+                                  .bytes = weight_bytes(w),
                                   .device = e->type->name,
                                   .kernel = run});
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * work.c: what one token costs by the graph: bytes of weights read and multiply-adds. */
+ * work.c: what one token costs by the graph: bytes of weights read and multiply-adds; of experts
+ * those that a token uses. */
 #include "engine/engine.h"
 
 struct engine_work engine_work(const struct engine *e) {
@@ -12,10 +13,11 @@ struct engine_work engine_work(const struct engine *e) {
             if (n->bias[k]) work.token_bytes += n->bias[k]->row_bytes;
             if (!w) continue;
             bool row = n->op == OP_embed; /* reads the token's row alone */
-            work.token_bytes += (row ? 1 : (uint64_t)w->rows) * w->row_bytes;
-            if (n->op != OP_linear) continue;
+            uint64_t used = w->experts ? m->graph.value[n->out[k]].used : 1;
+            work.token_bytes += used * (row ? w->row_bytes : weight_matrix_bytes(w));
+            if (n->op != OP_linear && n->op != OP_linear_experts) continue;
             bool logits = m->graph.value[n->out[k]].rows == ROWS_LOGITS;
-            uint64_t products = (uint64_t)w->rows * w->cols;
+            uint64_t products = used * w->rows * w->cols;
             *(logits ? &work.logits_products : &work.token_products) += products;
         }
     }

@@ -32,9 +32,9 @@ static bool grow(struct graph *g, void *list, uint32_t count, uint32_t *cap, siz
     return true;
 }
 
-static value_id new_value(struct graph *g, uint32_t cols, enum rows rows) {
+static value_id new_value(struct graph *g, struct value value) {
     if (!grow(g, &g->value, g->values, &g->value_cap, sizeof *g->value)) return 0;
-    g->value[g->values] = (struct value){.cols = cols, .rows = rows};
+    g->value[g->values] = value;
     return g->values++;
 }
 
@@ -49,7 +49,7 @@ static struct node *new_node(struct graph *g, enum op op, uint32_t inputs, const
 }
 
 static value_id output(struct graph *g, struct node *n, uint32_t cols, enum rows rows) {
-    return n->out[n->outputs++] = new_value(g, cols, rows);
+    return n->out[n->outputs++] = new_value(g, (struct value){.cols = cols, .rows = rows});
 }
 
 /* Shape of a value; a dummy once the graph has failed. */
@@ -61,8 +61,7 @@ static struct value shape(const struct graph *g, value_id v) {
 
 /* A node with outputs shaped like its first input. */
 static value_id like(struct graph *g, struct node *n, value_id x) {
-    struct value s = shape(g, x);
-    return output(g, n, s.cols, s.rows);
+    return n->out[n->outputs++] = new_value(g, shape(g, x));
 }
 
 value_id graph_embed(struct graph *g, struct weight *w, float scale) {
@@ -190,4 +189,31 @@ value_id graph_attention(struct graph *g, value_id q, value_id k, value_id v,
 value_id graph_gather_rows(struct graph *g, value_id x) {
     struct node *n = new_node(g, OP_gather_rows, 1, &x);
     return output(g, n, shape(g, x).cols, ROWS_LOGITS);
+}
+
+value_id graph_route(struct graph *g, value_id logits, enum route_kind kind, uint32_t used) {
+    assert(g->failed || (used >= 1 && used <= EXPERTS_USED_MAX && used <= shape(g, logits).cols));
+    struct node *n = new_node(g, OP_route, 1, &logits);
+    n->u.route.kind = kind;
+    n->u.route.used = used;
+    return output(g, n, 2 * used, ROWS_TOKENS);
+}
+
+void graph_linear_experts(struct graph *g, value_id x, value_id route, uint32_t count,
+                          struct weight *const *w, value_id *out) {
+    assert(count >= 1 && count <= NODE_OUTPUTS);
+    uint32_t cols = shape(g, x).cols, used = shape(g, route).cols / 2;
+    struct node *n = new_node(g, OP_linear_experts, 2, (value_id[]){x, route});
+    for (uint32_t i = 0; i < count; i++) {
+        assert(g->failed || (w[i]->cols == cols && w[i]->experts == w[0]->experts));
+        n->weight[i] = w[i];
+        struct value y = {.cols = w[i]->rows, .rows = ROWS_EXPERTS, .used = used};
+        out[i] = n->out[n->outputs++] = new_value(g, y);
+    }
+}
+
+value_id graph_combine(struct graph *g, value_id x, value_id route) {
+    assert(g->failed || shape(g, x).rows == ROWS_EXPERTS);
+    struct node *n = new_node(g, OP_combine, 2, (value_id[]){x, route});
+    return output(g, n, shape(g, x).cols, ROWS_TOKENS);
 }

@@ -4,8 +4,9 @@
  * graph a model, whatever the batch: the number of rows is the step's. Built once by a recipe,
  * then immutable; it knows nothing of devices.
  *
- * Values are row-major float [rows, cols]; rows are the step's tokens or its wanted logit rows.
- * Weights are [out, in], row-major, in any format of quant/.
+ * Values are row-major float [rows, cols]; rows are the step's tokens, its wanted logit rows, or
+ * pairs of a token and an expert that it is routed to: grouped by expert in ascending order, within
+ * an expert in order of the tokens. Weights are [out, in], row-major, in any format of quant/.
  *
  * A batch is ragged: the tokens of each sequence are adjacent and in order of position. */
 #ifndef GRAPH_GRAPH_H
@@ -30,25 +31,40 @@ const char *op_name(enum op op);
 
 /* ---- weights and values ---- */
 
-/* A tensor of the model in its canonical form (what llama.cpp's converters write). */
+/* A tensor of the model in its canonical form (what llama.cpp's converters write). One matrix, or
+ * one for each expert, which may lie anywhere. */
 struct weight {
     const char *name;          /* as in the file, for messages */
     const struct quant *quant;
-    uint32_t rows, cols;       /* [out, in]; a vector has rows = 1 */
+    uint32_t rows, cols;       /* [out, in] of one matrix; a vector has rows = 1 */
+    uint32_t experts;          /* matrices; 0: not of experts */
     size_t row_bytes;
     const void *data;          /* mapped or owned by the model's arena; may be unaligned */
+    const void *const *expert; /* [experts] the same for each expert; then data is NULL */
     void *bound;               /* the device's own form, set by bind_weight; NULL = data as it is */
 };
+static inline uint64_t weight_matrix_bytes(const struct weight *w) {
+    return (uint64_t)w->rows * w->row_bytes;
+}
+static inline uint64_t weight_bytes(const struct weight *w) {
+    return weight_matrix_bytes(w) * (w->experts ? w->experts : 1);
+}
 
 typedef uint32_t value_id;
 #define NO_VALUE UINT32_MAX
 
-enum rows { ROWS_TOKENS, ROWS_LOGITS };
+enum rows { ROWS_TOKENS, ROWS_LOGITS, ROWS_EXPERTS };
 
 struct value {
     uint32_t cols;
     enum rows rows;
+    uint32_t used; /* ROWS_EXPERTS: experts, so rows, of each token */
 };
+static inline size_t value_rows(const struct value *v, uint32_t tokens, uint32_t logits) {
+    return v->rows == ROWS_LOGITS    ? logits
+           : v->rows == ROWS_EXPERTS ? (size_t)tokens * v->used
+                                     : tokens;
+}
 
 /* ---- caches ---- */
 
@@ -73,6 +89,10 @@ struct cache_group {
 
 enum norm_kind { NORM_RMS, NORM_LAYER };
 enum act_kind { ACT_SILU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_RELU };
+/* Weights of the experts a token is routed to: softmax over the logits of all experts, or over
+ * those of the chosen ones (which is the former made to sum to 1). */
+enum route_kind { ROUTE_SOFTMAX, ROUTE_SOFTMAX_CHOSEN };
+enum { EXPERTS_USED_MAX = 64 };
 
 enum { NODE_INPUTS = 3, NODE_OUTPUTS = 4 };
 
@@ -81,7 +101,8 @@ struct node {
     int32_t layer;                       /* for messages; -1 outside the layers */
     uint32_t inputs, outputs;
     value_id in[NODE_INPUTS], out[NODE_OUTPUTS];
-    struct weight *weight[NODE_OUTPUTS]; /* linear: one an output; norm, embed: [0]; NULL = none */
+    struct weight *weight[NODE_OUTPUTS]; /* linear, linear_experts: one an output; norm, embed: [0];
+                                            NULL = none */
     struct weight *bias[NODE_OUTPUTS];   /* F32 vectors; NULL = none */
     union {
         struct { float scale; } embed;
@@ -110,6 +131,11 @@ struct node {
             uint32_t window;             /* 0 = all; else keys with pos_q - pos_k < window */
             uint32_t cache;              /* index into graph.cache */
         } attention;                     /* in: q [heads*k_dim], k, v; out: [heads*v_dim] */
+        struct {
+            enum route_kind kind;
+            uint32_t used;               /* experts of a token, in descending order of logit */
+        } route;                         /* in: logits [experts]; out: [2 * used], the weights, then
+                                            the experts' numbers as floats */
     } u;
 };
 
@@ -153,6 +179,14 @@ struct attention_args {
 value_id graph_attention(struct graph *g, value_id q, value_id k, value_id v,
                          const struct attention_args *args);
 value_id graph_gather_rows(struct graph *g, value_id x);
+/* Mixture of experts. What takes a route follows it before the next route: a device groups the
+ * pairs of one at a time. linear_experts: x are token rows, each multiplied with the matrices of
+ * the token's experts, or pairs. combine: the sum of each token's pairs by weight, in the order of
+ * the route. */
+value_id graph_route(struct graph *g, value_id logits, enum route_kind kind, uint32_t used);
+void graph_linear_experts(struct graph *g, value_id x, value_id route, uint32_t n,
+                          struct weight *const *w, value_id *out);
+value_id graph_combine(struct graph *g, value_id x, value_id route);
 
 /* ---- memory plan (plan.c) ---- */
 

@@ -14,7 +14,7 @@ struct live {
 };
 
 static size_t value_bytes(const struct graph *g, value_id v, uint32_t tokens, uint32_t logits) {
-    size_t rows = g->value[v].rows == ROWS_TOKENS ? tokens : logits;
+    size_t rows = value_rows(&g->value[v], tokens, logits);
     return (rows * g->value[v].cols * sizeof(float) + 63) & ~(size_t)63;
 }
 

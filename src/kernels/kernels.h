@@ -156,6 +156,8 @@ struct attention_store {
     void *block;                      /* ATTENTION_PAGE * kv_position_bytes() */
 };
 
+enum { ROUTE_USED_MAX = 64 };
+
 struct kernels {
     const char *name;
     void (*act_quantize)(const float *x, uint32_t cols, void *act_row);
@@ -185,6 +187,15 @@ struct kernels {
     void (*rope_table)(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
     void (*rope)(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
                  uint32_t half, bool interleaved);
+    /* One token: the `used` experts (at most ROUTE_USED_MAX) with the largest logits x[experts], in
+     * descending order, equal ones by number, a NaN above all, as floats to out[used ..), and their
+     * weights to out[0 .. used): softmax over all experts, or over the chosen. The sum runs in 16
+     * lanes, of _chosen over the order of out. */
+    void (*route_softmax)(const float *x, uint32_t experts, uint32_t used, float *out);
+    void (*route_softmax_chosen)(const float *x, uint32_t experts, uint32_t used, float *out);
+    /* y = sum over i of weight[i] * row row[i] of x: a product, then fused multiply-adds in order. */
+    void (*combine)(const float *x, const uint32_t *row, const float *weight, uint32_t used,
+                    uint32_t cols, float *y);
     void (*attention_store)(const struct attention_store *job);
     void (*attention)(const struct attention_job *job);
     void (*attention_clear)(float *state, uint32_t v_dim); /* the empty part */

@@ -20,6 +20,10 @@ struct hparams {
     uint32_t layers, width, vocab, context;
     uint32_t *heads, *kv_heads, *ffn; /* a layer */
     uint32_t *window;                 /* a layer: 0 = full attention */
+    uint32_t *experts;                /* a layer: 0 = a plain MLP; with experts its ffn is 0 */
+    uint32_t expert_count, expert_used, expert_ffn;
+    uint32_t dense_layers;            /* the first ones, without experts */
+    enum route_kind route;
     uint32_t k_dim, v_dim;
     uint32_t rope_dim;                /* dimensions rotated; 0 = k_dim */
     uint32_t window_size;             /* as the file says; which layers use it is in `window` */

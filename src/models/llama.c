@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * llama.c: LlamaForCausalLM (Llama 1 to 3, and the many models that keep its layout). In GGUF the
- * rows of q and k are permuted so that rotary pairs are adjacent. */
+ * rows of q and k are permuted so that rotary pairs are adjacent; files of Mixtral say "llama", too:
+ * they have experts. */
 #include "models/llama.h"
 
 #include "models/blocks/decoder.h"
+#include "models/blocks/moe.h"
 
 const struct tensor llama_tensors[] = {
     {"output_norm.weight", "model.norm.weight", NULL, "width", REQUIRED, AS_IS, NULL},
@@ -33,6 +35,12 @@ const struct tensor llama_tensors[] = {
     {0},
 };
 
+static ob_status derive(struct build *b, ob_error *error) {
+    b->hp->route = ROUTE_SOFTMAX_CHOSEN;
+    ob_status s = decoder_derive(b, error);
+    return s == OB_OK && b->hp->expert_count ? moe_sizes(b, error) : s;
+}
+
 value_id llama_layer(struct build *b, value_id x) {
     return decoder_layer(b, x, &(struct decoder_args){.act = ACT_SILU, .interleaved = true});
 }
@@ -42,9 +50,9 @@ const struct recipe model_llama = {
     .gguf = "llama",
     .model_type = "llama",
     .hf_class = "LlamaForCausalLM",
-    .keys = (const struct key *const[]){decoder_keys, NULL},
-    .tensors = (const struct tensor *const[]){decoder_tensors, llama_tensors, NULL},
+    .keys = (const struct key *const[]){decoder_keys, moe_keys, NULL},
+    .tensors = (const struct tensor *const[]){decoder_tensors, llama_tensors, moe_tensors, NULL},
     .act = "silu",
-    .derive = decoder_derive,
+    .derive = derive,
     .layer = llama_layer,
 };

@@ -6,6 +6,9 @@
 #include "models/recipe.h"
 
 extern const struct tensor llama_tensors[];
+/* Mistral's windows. */
+extern const struct key mistral_keys[];
+ob_status mistral_derive(struct build *b, ob_error *error);
 value_id llama_layer(struct build *b, value_id x);
 
 #endif

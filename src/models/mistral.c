@@ -4,12 +4,12 @@
 #include "models/blocks/decoder.h"
 #include "models/llama.h"
 
-static const struct key keys[] = {
+const struct key mistral_keys[] = {
     {NULL, "sliding_window", KEY_U32, offsetof(struct hparams, window_size), OPTIONAL, 0, 0, 0},
     {0},
 };
 
-static ob_status derive(struct build *b, ob_error *error) {
+ob_status mistral_derive(struct build *b, ob_error *error) {
     ob_status s = decoder_derive(b, error);
     for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++)
         b->hp->window[i] = b->hp->window_size;
@@ -20,9 +20,9 @@ const struct recipe model_mistral = {
     .family = "mistral",
     .model_type = "mistral",
     .hf_class = "MistralForCausalLM",
-    .keys = (const struct key *const[]){decoder_keys, keys, NULL},
+    .keys = (const struct key *const[]){decoder_keys, mistral_keys, NULL},
     .tensors = (const struct tensor *const[]){decoder_tensors, llama_tensors, NULL},
     .act = "silu",
-    .derive = derive,
+    .derive = mistral_derive,
     .layer = llama_layer,
 };

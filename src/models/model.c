@@ -92,8 +92,11 @@ static void count_weights(struct build *b) {
     m->weight = b->found;
     m->weights = b->found_count;
     for (uint32_t i = 0; i < b->found_count; i++) {
-        m->parameters += (uint64_t)b->found[i]->rows * b->found[i]->cols;
-        m->weight_bytes += (uint64_t)b->found[i]->rows * b->found[i]->row_bytes;
+        const struct weight *w = b->found[i];
+        uint64_t one = (uint64_t)w->rows * w->cols;
+        m->parameters += one * (w->experts ? w->experts : 1);
+        m->active_parameters += one * (w->experts ? b->hp->expert_used : 1);
+        m->weight_bytes += weight_bytes(w);
     }
 }
 
@@ -131,8 +134,10 @@ void model_close(struct model **model) {
     *model = NULL;
 }
 
-static bool row_is_finite(const struct weight *w, uint32_t row, float *scratch) {
-    const char *data = (const char *)w->data + (size_t)row * w->row_bytes;
+/* Rows of experts are counted through. */
+static bool row_is_finite(const struct weight *w, uint64_t row, float *scratch) {
+    const void *matrix = w->experts ? w->expert[row / w->rows] : w->data;
+    const char *data = (const char *)matrix + row % w->rows * w->row_bytes;
     w->quant->decode(data, scratch, w->cols / w->quant->block);
     for (uint32_t i = 0; i < w->cols; i++)
         if (!isfinite(scratch[i])) return false;
@@ -144,7 +149,8 @@ const char *model_find_nonfinite(const struct model *model) {
     for (uint32_t i = 0; i < model->weights && !found; i++) {
         const struct weight *w = model->weight[i];
         float *scratch = malloc((size_t)w->cols * sizeof *scratch);
-        for (uint32_t row = 0; scratch && row < w->rows && !found; row++)
+        uint64_t rows = (uint64_t)w->rows * (w->experts ? w->experts : 1);
+        for (uint64_t row = 0; scratch && row < rows && !found; row++)
             if (!row_is_finite(w, row, scratch)) found = w->name;
         free(scratch);
     }

@@ -25,6 +25,7 @@ struct model {
     struct weight **weight;      /* every weight the graph uses, once */
     uint32_t weights;
     uint64_t parameters, weight_bytes;
+    uint64_t active_parameters;  /* without the experts that a token does not use */
     uint64_t copied_bytes;       /* of tensors that had to be transformed into the canonical form */
     uint32_t copied;
     struct str *unused;          /* tensors known but not needed, with the reason: "name: reason" */

@@ -3,7 +3,7 @@
 #include "models/blocks/decoder.h"
 #include "models/qwen2.h"
 
-static const struct tensor tensors[] = {
+const struct tensor qwen3_norm_tensors[] = {
     {"blk.{i}.attn_q_norm.weight", "model.layers.{i}.self_attn.q_norm.weight", NULL, "k_dim",
      REQUIRED, AS_IS, NULL},
     {"blk.{i}.attn_k_norm.weight", "model.layers.{i}.self_attn.k_norm.weight", NULL, "k_dim",
@@ -18,7 +18,7 @@ const struct recipe model_qwen3 = {
     .hf_class = "Qwen3ForCausalLM",
     .keys = (const struct key *const[]){decoder_keys, qwen2_keys, NULL},
     .tensors = (const struct tensor *const[]){decoder_tensors, decoder_qk_tensors,
-                                              qwen2_norm_tensors, tensors, NULL},
+                                              qwen2_norm_tensors, qwen3_norm_tensors, NULL},
     .act = "silu",
     .derive = qwen2_derive,
     .layer = qwen2_layer,

@@ -36,12 +36,15 @@ enum from_hf {
     ADD_ONE,    /* norms whose weight means 1 + w */
     PERMUTE_Q,  /* rows of each head from halves (i, i + d/2) to pairs (2i, 2i+1) */
     PERMUTE_K,
+    STACK,      /* a matrix for each expert: in GGUF one tensor [experts, rows, cols], in Hugging
+                   Face form as many as experts, "{e}" in their name */
 };
 
 struct tensor {
     const char *name;   /* GGUF, "{i}" is the layer: "blk.{i}.attn_q.weight" */
     const char *hf;     /* "model.layers.{i}.self_attn.q_proj.weight"; NULL = none there */
-    const char *rows;   /* product of hyperparameter names, "heads*k_dim"; NULL: a vector */
+    const char *rows;   /* product of hyperparameter names, "heads*k_dim"; NULL: a vector. A tensor
+                           does not exist in layers where one is 0 */
     const char *cols;
     enum need need;
     enum from_hf from_hf;

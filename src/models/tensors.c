@@ -2,7 +2,9 @@
  *
  * tensors.c: from a recipe's tensors[] to canonical weights: each tensor is looked up in the
  * source's spelling, its shape compared with the formula, and transformed if its Hugging Face form
- * is not the canonical one (a copy in the model's arena, counted). Vectors always become F32. */
+ * is not the canonical one (a copy in the model's arena, counted). Vectors always become F32; the
+ * matrices of experts stay where they are. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,19 +15,21 @@ enum { NAME_BYTES = 256 };
 
 /* ---- shape formulas -------------------------------------------------------------------------- */
 
-/* A hyperparameter by its name in a formula; 0 if there is no such name (our bug). */
+/* A hyperparameter by its name in a formula. */
 static uint64_t dimension(const struct hparams *hp, uint32_t layer, struct str name) {
     struct {
         const char *name;
         uint64_t value;
     } table[] = {
-        {"ffn", hp->ffn[layer]}, {"heads", hp->heads[layer]},
-        {"k_dim", hp->k_dim},    {"kv_heads", hp->kv_heads[layer]},
-        {"v_dim", hp->v_dim},    {"vocab", hp->vocab},
-        {"width", hp->width},    {"rope_half", hp->rope.half},
+        {"expert_ffn", hp->expert_ffn}, {"experts", hp->experts[layer]},
+        {"ffn", hp->ffn[layer]},        {"heads", hp->heads[layer]},
+        {"k_dim", hp->k_dim},           {"kv_heads", hp->kv_heads[layer]},
+        {"v_dim", hp->v_dim},           {"vocab", hp->vocab},
+        {"width", hp->width},           {"rope_half", hp->rope.half},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (str_is(name, table[i].name)) return table[i].value;
+    assert(!"a hyperparameter");
     return 0;
 }
 
@@ -111,30 +115,55 @@ static ob_status canonical(struct build *b, const struct tensor *t, uint32_t lay
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static void fill_name(const char *pattern, uint32_t layer, char *out, size_t size) {
-    const char *mark = strstr(pattern, "{i}");
-    if (!mark)
-        snprintf(out, size, "%s", pattern);
-    else
-        snprintf(out, size, "%.*s%u%s", (int)(mark - pattern), pattern, layer, mark + 3);
+/* "{i}" is the layer, "{e}" the expert. */
+static void fill_name(const char *pattern, uint32_t layer, uint32_t expert, char *out,
+                      size_t size) {
+    size_t n = 0;
+    for (const char *p = pattern; *p && n + 1 < size;) {
+        bool is_layer = strncmp(p, "{i}", 3) == 0, is_expert = strncmp(p, "{e}", 3) == 0;
+        if (is_layer || is_expert) {
+            n += (size_t)snprintf(out + n, size - n, "%u", is_layer ? layer : expert);
+            p += 3;
+        } else {
+            out[n++] = *p++;
+        }
+    }
+    out[n < size ? n : size - 1] = 0;
 }
 
 /* At a tensor whose spelling is known. */
 #define REFUSE(b, status, name, error, ...) build_refuse(b, status, name, name, error, __VA_ARGS__)
 
+static ob_status refuse_shape(const struct build *b, const char *name,
+                              const struct source_tensor *have, const char *want,
+                              ob_error *error) {
+    char is[96]; /* 4 numbers of at most 20 digits */
+    int n = 0;
+    for (uint32_t d = have->ndim < 2 ? 2 : have->ndim; d-- > 0;)
+        n += snprintf(is + n, sizeof is - (size_t)n, "%llu%s", (unsigned long long)have->dim[d],
+                      d ? ", " : "");
+    return REFUSE(b, OB_ERR_FORMAT, name, error, "shape is [%s], the model's keys say [%s]", is,
+                  want);
+}
+
+/* `depth` > 0: as many matrices in the tensor; 0: one, whose rows may have several dimensions. */
 static ob_status check_shape(struct build *b, const struct tensor *t, uint32_t layer,
-                             const struct source_tensor *have, struct weight *w, ob_error *error) {
+                             const struct source_tensor *have, uint32_t depth, struct weight *w,
+                             ob_error *error) {
     if (!have->quant)
         return REFUSE(b, OB_ERR_UNSUPPORTED, w->name, error,
                       "weights of type %.*s are not supported", STR_ARG(have->type));
     uint64_t rows = t->rows ? product(b->hp, layer, t->rows) : 1;
     uint64_t cols = product(b->hp, layer, t->cols);
-    uint64_t outer = have->dim[1] * have->dim[2] * have->dim[3];
-    if (have->dim[0] != cols || outer != rows)
-        return REFUSE(b, OB_ERR_FORMAT, w->name, error,
-                      "shape is [%llu, %llu], the model's keys say [%llu, %llu]",
-                      (unsigned long long)outer, (unsigned long long)have->dim[0],
-                      (unsigned long long)rows, (unsigned long long)cols);
+    uint64_t outer = have->dim[2] * have->dim[3];
+    bool fits = depth ? have->dim[1] == rows && outer == depth : have->dim[1] * outer == rows;
+    if (have->dim[0] != cols || !fits) {
+        char want[64], stack[16] = "";
+        if (depth > 1) snprintf(stack, sizeof stack, "%u, ", depth);
+        snprintf(want, sizeof want, "%s%llu, %llu", stack, (unsigned long long)rows,
+                 (unsigned long long)cols);
+        return refuse_shape(b, w->name, have, want, error);
+    }
     w->rows = (uint32_t)rows;
     w->cols = (uint32_t)cols;
     w->quant = have->quant;
@@ -143,26 +172,71 @@ static ob_status check_shape(struct build *b, const struct tensor *t, uint32_t l
     return OB_OK;
 }
 
+/* In layers where one of its dimensions is 0. */
+static bool is_nowhere(const struct build *b, const struct tensor *t, uint32_t layer) {
+    return product(b->hp, layer, t->cols) == 0 || (t->rows && product(b->hp, layer, t->rows) == 0) ||
+           (t->from_hf == STACK && b->hp->experts[layer] == 0);
+}
+
 struct finder {
     struct build *b;
     bool *used; /* a flag for each tensor of the source */
     uint32_t cap;
 };
 
+/* NULL if the source has none of this name. */
+static const struct source_tensor *take(struct finder *f, const char *name) {
+    const struct source_tensor *have = source_tensor_find(f->b->source, str_of(name));
+    if (have) f->used[have - source_tensor_at(f->b->source, 0)] = true;
+    return have;
+}
+
+static ob_status refuse_missing(const struct build *b, const char *name, ob_error *error) {
+    return REFUSE(b, OB_ERR_FORMAT, name, error, "required tensor is missing");
+}
+
+/* From the tensor that holds the matrices of the experts, or those of the first one. */
+static ob_status find_experts(struct finder *f, const struct tensor *t, uint32_t layer,
+                              const struct source_tensor *have, struct weight *w, ob_error *error) {
+    struct build *b = f->b;
+    uint32_t n = b->hp->experts[layer];
+    bool gguf = source_kind(b->source) == SOURCE_GGUF;
+    const void **expert = arena_array(b->arena, n, sizeof *expert);
+    if (!expert) return error_memory(error, w->name, n * sizeof *expert);
+    ob_status s = check_shape(b, t, layer, have, gguf ? n : 1, w, error);
+    for (uint32_t e = 0; s == OB_OK && e < n; e++) {
+        char name[NAME_BYTES];
+        if (gguf || e == 0) {
+            expert[e] = (const char *)have->data + weight_matrix_bytes(w) * e;
+            continue;
+        }
+        fill_name(t->hf, layer, e, name, sizeof name);
+        const struct source_tensor *next = take(f, name);
+        if (!next) return refuse_missing(b, name, error);
+        struct weight one = {.name = name};
+        s = check_shape(b, t, layer, next, 1, &one, error);
+        if (s == OB_OK && one.quant != w->quant)
+            return REFUSE(b, OB_ERR_UNSUPPORTED, name, error,
+                          "is of type %s, that of the first expert %s", one.quant->name,
+                          w->quant->name);
+        expert[e] = next->data;
+    }
+    w->experts = n;
+    w->expert = expert;
+    w->data = NULL;
+    return s;
+}
+
 static ob_status find_one(struct finder *f, const struct tensor *t, uint32_t layer,
                           ob_error *error) {
     struct build *b = f->b;
     const char *pattern = source_kind(b->source) == SOURCE_GGUF ? t->name : t->hf;
-    if (!pattern) return OB_OK;
+    if (!pattern || is_nowhere(b, t, layer)) return OB_OK;
     char name[NAME_BYTES], spelled[NAME_BYTES];
-    fill_name(t->name, layer, name, sizeof name);
-    fill_name(pattern, layer, spelled, sizeof spelled);
-    const struct source_tensor *have = source_tensor_find(b->source, str_of(spelled));
-    if (!have) {
-        if (t->need != REQUIRED) return OB_OK;
-        return REFUSE(b, OB_ERR_FORMAT, spelled, error, "required tensor is missing");
-    }
-    f->used[have - source_tensor_at(b->source, 0)] = true;
+    fill_name(t->name, layer, 0, name, sizeof name);
+    fill_name(pattern, layer, 0, spelled, sizeof spelled);
+    const struct source_tensor *have = take(f, spelled);
+    if (!have) return t->need == REQUIRED ? refuse_missing(b, spelled, error) : OB_OK;
     if (t->need == UNUSED) {
         char *line = arena_printf(b->arena, "%s: %s", spelled, t->reason);
         if (!line) return error_memory(error, "a name", NAME_BYTES);
@@ -174,8 +248,9 @@ static ob_status find_one(struct finder *f, const struct tensor *t, uint32_t lay
     if (!w || !canonical_name || b->found_count == f->cap)
         return error_memory(error, "a weight", sizeof *w);
     w->name = canonical_name;
-    ob_status s = check_shape(b, t, layer, have, w, error);
-    if (s == OB_OK) s = canonical(b, t, layer, w, error);
+    ob_status s = t->from_hf == STACK ? find_experts(f, t, layer, have, w, error)
+                                      : check_shape(b, t, layer, have, 0, w, error);
+    if (s == OB_OK && t->from_hf != STACK) s = canonical(b, t, layer, w, error);
     if (s != OB_OK) return s;
     b->found[b->found_count++] = w;
     return OB_OK;

@@ -25,6 +25,26 @@ static value_id make_attention(struct tiny *t) {
     }
     return sum;
 }
+/* Eight experts, of which a token has three; enough tokens for some to have many, or none. */
+static value_id make_route(struct tiny *t) {
+    return graph_route(&t->graph, tiny_input(t, IDS, 8), ROUTE_SOFTMAX, 3);
+}
+static value_id make_linear_experts(struct tiny *t) {
+    struct weight *w[3] = {tiny_experts(t, quant_list[QUANT_f16], 8, 64, 96),
+                           tiny_experts(t, quant_list[QUANT_q8_0], 8, 64, 96),
+                           tiny_experts(t, quant_list[QUANT_q8_0], 8, 64, 64)};
+    value_id x = tiny_input(t, IDS, 96), out[2], down;
+    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 8), ROUTE_SOFTMAX_CHOSEN, 3);
+    graph_linear_experts(&t->graph, x, route, 2, w, out);
+    graph_linear_experts(&t->graph, graph_add(&t->graph, out[0], out[1]), route, 1, w + 2, &down);
+    return graph_combine(&t->graph, down, route);
+}
+static value_id make_combine(struct tiny *t) {
+    struct weight *w = tiny_experts(t, quant_list[QUANT_f32], 5, 33, 16);
+    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 5), ROUTE_SOFTMAX, 2), out;
+    graph_linear_experts(&t->graph, tiny_input(t, IDS, 16), route, 1, &w, &out);
+    return graph_combine(&t->graph, out, route);
+}
 static value_id make_embed(struct tiny *t) {
     return graph_embed(&t->graph, tiny_weight(t, quant_list[QUANT_q8_0], IDS, 96), 3.5f);
 }
@@ -113,7 +133,7 @@ struct ops_case { enum op op; enum cpu_isa isa; enum kv_type kv; };
 
 /* A quantized K takes the query in int8, which ref does not. */
 static double bound(const struct ops_case *c) {
-    if (c->op == OP_linear) return 1e-4;
+    if (c->op == OP_linear || c->op == OP_linear_experts) return 1e-4;
     return kv_quant(c->kv)->block > 1 ? 2e-4 : 1e-11;
 }
 

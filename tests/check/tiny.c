@@ -29,6 +29,17 @@ struct weight *tiny_weight(struct tiny *t, const struct quant *quant, uint32_t r
     return w;
 }
 
+struct weight *tiny_experts(struct tiny *t, const struct quant *quant, uint32_t experts,
+                            uint32_t rows, uint32_t cols) {
+    const void **expert = arena_array(&t->arena, experts, sizeof *expert);
+    struct weight *w = NULL;
+    for (uint32_t e = 0; e < experts; e++) expert[e] = (w = tiny_weight(t, quant, rows, cols))->data;
+    w->experts = experts;
+    w->expert = expert;
+    w->data = NULL;
+    return w;
+}
+
 value_id tiny_input(struct tiny *t, uint32_t ids, uint32_t cols) {
     return graph_embed(&t->graph, tiny_weight(t, quant_list[QUANT_f32], ids, cols), 1);
 }

@@ -19,6 +19,8 @@ struct tiny {
 
 void tiny_init(struct tiny *t, struct check_row *row);
 struct weight *tiny_weight(struct tiny *t, const struct quant *quant, uint32_t rows, uint32_t cols);
+struct weight *tiny_experts(struct tiny *t, const struct quant *quant, uint32_t experts,
+                            uint32_t rows, uint32_t cols);
 /* A value of `cols` whose row for token id i is row i of a random matrix. */
 value_id tiny_input(struct tiny *t, uint32_t ids, uint32_t cols);
 

@@ -7,8 +7,8 @@
 
 #include "base/rng.h"
 
-const char *const whole_family[WHOLE_FAMILIES] = {"gemma3_text", "llama", "mistral", "qwen2",
-                                                  "qwen3"};
+const char *const whole_family[WHOLE_FAMILIES] = {"gemma3_text", "llama", "mistral", "mixtral",
+                                                  "qwen2", "qwen3", "qwen3_moe"};
 
 static void need(const struct whole *w, ob_status status, const ob_error *error) {
     char line[1024];

@@ -36,8 +36,7 @@ BREAKAGES = [
              '*sc = scales[8 + j] & 15u;'),
     # Models
     Breakage('norm before the MLP skipped', 'src/models/blocks/decoder.c',
-             'h = mlp(b, rms(b, x, "ffn_norm.weight", width), args->act);',
-             'h = mlp(b, x, args->act);'),
+             'h = rms(b, x, "ffn_norm.weight", width);', 'h = x;'),
     Breakage('key norm skipped', 'src/models/blocks/decoder.c',
              'value_id k = rms(b, out[1], "attn_k_norm.weight", hp->k_dim);',
              'value_id k = out[1];'),

@@ -6,6 +6,7 @@
  *     plan.c       supports, prepare: all memory a step needs
  *     run.c        one step: the nodes in order, the simple ones
  *     linear.c     one job list for all weights of a linear node
+ *     experts.c    grouping tokens by expert, and the same for the experts' weights
  *     attention.c  storing and attending over the paged cache
  *
  * Each node is cut into chunks for base/pool; a chunk's result does not depend on the cut. Work
@@ -41,6 +42,23 @@ struct cpu_span {
     uint32_t pos;       /* of the first */
 };
 
+/* Rows [row0, row1) of every output of a linear_experts node, for one expert. */
+struct cpu_piece {
+    uint32_t expert, row0, row1;
+};
+
+/* The pairs of a route, made by its node for those that follow. */
+struct cpu_groups {
+    value_id of;           /* the route's value */
+    uint32_t experts, used;
+    uint32_t *first;       /* [experts + 1] the first pair of each expert */
+    uint32_t *token;       /* [pairs] */
+    uint32_t *pair;        /* [tokens * used] where each token's went */
+    struct cpu_piece *piece;
+    uint32_t experts_max;  /* room */
+    size_t pairs_max;
+};
+
 enum { ACT_NONE = NODE_OUTPUTS };
 
 struct device_plan {
@@ -71,6 +89,7 @@ struct device_plan {
     size_t scratch_bytes;  /* of one */
     float *parts;          /* attention: see attention.c */
 
+    struct cpu_groups groups;
     struct cpu_span *span; /* [tokens] of the current step */
     uint32_t spans;
     struct cpu_span *tile; /* [tokens] of the current attention node */
@@ -78,7 +97,7 @@ struct device_plan {
 };
 
 static inline uint32_t cpu_value_rows(const struct device_plan *p, value_id v) {
-    return p->graph->value[v].rows == ROWS_TOKENS ? p->step->tokens : p->step->logits;
+    return (uint32_t)value_rows(&p->graph->value[v], p->step->tokens, p->step->logits);
 }
 static inline float *cpu_value(const struct device_plan *p, value_id v) {
     return (float *)(void *)(p->values + p->layout.offset[v]);
@@ -107,6 +126,12 @@ ob_status cpu_run(struct device *device, struct device_plan *plan, const struct 
 
 /* linear.c */
 void cpu_linear(struct device_plan *plan, const struct node *node);
+
+/* experts.c: room for the pairs of a route; false when out of memory. */
+bool cpu_groups_make(struct device_plan *plan, uint32_t experts, uint32_t used);
+size_t cpu_experts_scratch(uint32_t cols);
+void cpu_route(struct device_plan *plan, const struct node *node);
+void cpu_linear_experts(struct device_plan *plan, const struct node *node);
 
 /* attention.c: bytes a thread's scratch and the parts of a plan need for the widest node. */
 size_t cpu_attention_scratch(uint32_t k_dim, uint32_t v_dim);

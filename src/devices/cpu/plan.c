@@ -19,11 +19,15 @@ static bool no(char *reason, size_t size, const char *format, const char *what) 
     return false;
 }
 
+static bool is_linear(const struct node *n) {
+    return n->op == OP_linear || n->op == OP_linear_experts;
+}
+
 bool cpu_supports(const struct device *device, const struct graph *graph, const struct node *node,
                   char *reason, size_t size) {
     (void)graph;
     const struct cpu_device *d = (const void *)device;
-    if (node->op == OP_linear)
+    if (is_linear(node))
         for (uint32_t i = 0; i < node->outputs; i++) {
             const struct quant *quant = node->weight[i]->quant;
             if (!d->kernels->linear[quant_index_of(quant)])
@@ -42,7 +46,7 @@ void cpu_kernel(const struct device *device, const struct node *node, uint32_t i
                         ? offsetof(struct kernels, norm_rms)
                         : offsetof(struct kernels, norm_layer);
     const struct quant *quant = node->weight[i]->quant;
-    bool linear = node->op == OP_linear;
+    bool linear = is_linear(node);
     if (linear)
         offset = offsetof(struct kernels, linear) + quant_index_of(quant) * sizeof *k->linear;
     bool quantized = linear && k->act_quantize && kernels_linear_takes_act(quant);
@@ -93,7 +97,10 @@ static bool make_info(struct device_plan *p) {
         if (n->op == OP_norm && !vector(&p->arena, n->weight[0], &info->weight)) return false;
         for (uint32_t k = 0; k < NODE_OUTPUTS; k++)
             if (!vector(&p->arena, n->bias[k], &info->bias[k])) return false;
-        if (n->op == OP_linear) choose_linear(p->device->kernels, n, info);
+        if (is_linear(n)) choose_linear(p->device->kernels, n, info);
+        if (n->op == OP_route &&
+            !cpu_groups_make(p, p->graph->value[n->in[0]].cols, n->u.route.used))
+            return false;
     }
     return true;
 }
@@ -110,10 +117,16 @@ static struct sizes measure(const struct device_plan *p) {
         const struct node *n = &p->graph->node[i];
         if (n->op == OP_linear) {
             const struct value *x = &p->graph->value[n->in[0]];
-            size_t rows = x->rows == ROWS_TOKENS ? p->tokens : p->logits;
+            size_t rows = value_rows(x, p->tokens, p->logits);
             if (p->info[i].acts) s.act = max(s.act, act_packed_bytes(x->cols, (uint32_t)rows));
             s.acts = max(s.acts, p->info[i].acts);
             s.scratch = max(s.scratch, max(kernels_linear_scratch(), act_row_bytes(x->cols)));
+        }
+        if (n->op == OP_linear_experts) {
+            const struct value *x = &p->graph->value[n->in[0]];
+            s.act = max(s.act, act_row_bytes(x->cols) * p->tokens);
+            s.acts = max(s.acts, 1);
+            s.scratch = max(s.scratch, cpu_experts_scratch(x->cols));
         }
         if (n->op == OP_attention) {
             s.scratch = max(s.scratch, cpu_attention_scratch(n->u.attention.k_dim,

@@ -137,8 +137,21 @@ static void rope_rows(const struct job *j, uint32_t from, uint32_t to) {
 }
 static void run_rope(struct device_plan *p, const struct node *n) { run_rows(p, n, rope_rows); }
 
+static void combine_rows(const struct job *j, uint32_t from, uint32_t to) {
+    const struct cpu_groups *g = &j->plan->groups;
+    assert(g->of == j->node->in[1]);
+    for (uint32_t i = from; i < to; i++)
+        kernels_of(j)->combine(in(j, 0, 0), g->pair + (size_t)i * g->used, in(j, 1, i), g->used,
+                               j->width, out(j, i));
+}
+static void run_combine(struct device_plan *p, const struct node *n) { run_rows(p, n, combine_rows); }
+
 static void run_attention(struct device_plan *p, const struct node *n) { cpu_attention(p, n); }
 static void run_linear(struct device_plan *p, const struct node *n) { cpu_linear(p, n); }
+static void run_linear_experts(struct device_plan *p, const struct node *n) {
+    cpu_linear_experts(p, n);
+}
+static void run_route(struct device_plan *p, const struct node *n) { cpu_route(p, n); }
 
 /* ---- a step ---- */
 

@@ -10,6 +10,7 @@
 #include "kernels/body/simple.h"
 #include "kernels/body/norm.h"
 #include "kernels/body/rope.h"
+#include "kernels/body/experts.h"
 #include "kernels/body/act.h"
 #include "kernels/body/inline.h"
 #include "kernels/body/attention_kv.h"
@@ -20,6 +21,8 @@
     .add = add, .scale = scale, .softcap = softcap, .glu_silu = glu_silu,               \
     .glu_gelu_tanh = glu_gelu_tanh, .glu_gelu_erf = glu_gelu_erf, .glu_relu = glu_relu, \
     .norm_rms = norm_rms, .norm_layer = norm_layer, .rope = rope,                       \
+    .route_softmax = route_softmax, .route_softmax_chosen = route_softmax_chosen,       \
+    .combine = combine,                                                                 \
     .attention_store = attention_store, .attention = attention,                         \
     .attention_clear = attention_clear, .attention_merge = attention_merge,             \
     .attention_finish = attention_finish

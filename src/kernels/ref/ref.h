@@ -23,6 +23,12 @@ void norm_layer_ref(const float *x, const float *w, const float *b, float eps, f
 void rope_table_ref(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
 void rope_ref(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
               uint32_t half, bool interleaved);
+/* The chosen experts as floats: out[used ..) of a route. For every table. */
+void route_top(const float *x, uint32_t experts, uint32_t used, float *expert);
+void route_softmax_ref(const float *x, uint32_t experts, uint32_t used, float *out);
+void route_softmax_chosen_ref(const float *x, uint32_t experts, uint32_t used, float *out);
+void combine_ref(const float *x, const uint32_t *row, const float *weight, uint32_t used,
+                 uint32_t cols, float *y);
 void attention_store_ref(const struct attention_store *job);
 void attention_ref(const struct attention_job *job);
 void attention_clear_ref(float *state, uint32_t v_dim);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "models/blocks/moe.h"
 #include "models/blocks/rope.h"
 
 #define FIELD(name) offsetof(struct hparams, name)
@@ -103,7 +104,8 @@ ob_status decoder_sizes(struct build *b, ob_error *error) {
     hp->attention_scale = 1.0f / sqrtf((float)hp->k_dim);
     hp->embed_scale = 1;
     hp->window = arena_array(b->arena, hp->layers, sizeof *hp->window);
-    if (!hp->window) return error_memory(error, "hyperparameters", hp->layers);
+    hp->experts = arena_array(b->arena, hp->layers, sizeof *hp->experts);
+    if (!hp->window || !hp->experts) return error_memory(error, "hyperparameters", hp->layers);
     return OB_OK;
 }
 
@@ -169,6 +171,7 @@ value_id decoder_layer(struct build *b, value_id x, const struct decoder_args *a
     uint32_t width = b->hp->width;
     value_id h = attention(b, rms(b, x, "attn_norm.weight", width), args);
     x = graph_add(b->g, x, rms(b, h, "post_attention_norm.weight", width));
-    h = mlp(b, rms(b, x, "ffn_norm.weight", width), args->act);
+    h = rms(b, x, "ffn_norm.weight", width);
+    h = b->hp->experts[b->layer] ? moe_mlp(b, h, args->act) : mlp(b, h, args->act);
     return graph_add(b->g, x, rms(b, h, "post_ffw_norm.weight", width));
 }
