@@ -42,7 +42,7 @@ struct cpu_span {
     uint32_t pos;       /* of the first */
 };
 
-/* Rows [row0, row1) of every output of a linear_experts node, for one expert. */
+/* Rows [row0, row1) of the outputs of a linear_experts node one after the other, for one expert. */
 struct cpu_piece {
     uint32_t expert, row0, row1;
 };

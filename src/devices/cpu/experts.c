@@ -4,7 +4,8 @@
  * all active experts of a node are one list of pieces of about equal work, so that one token keeps
  * all threads busy and reads the weights of its own experts alone.
  *
- * A piece is a range of rows of all outputs for one expert. It brings the expert's rows of x into
+ * A piece is a range of rows for one expert, those of all outputs counted through: of one token a
+ * long run of one matrix, of many tokens all of an expert's. It brings the expert's rows of x into
  * the form that linear takes, at most STAGE_TOKENS at a time, in its thread's own memory: they are
  * read again from the second-level cache, not from a copy of the whole batch for each of a token's
  * experts. Tokens are quantized once for all their experts; pairs, which one expert has each, by
@@ -17,7 +18,8 @@
 enum {
     STAGE_TOKENS = 256,
     ROW_STEP = 32,       /* kernels work on 32 rows at a time */
-    ROWS_CALL = 256,     /* whose results for a block of tokens stay in the second-level cache */
+    FEW_TOKENS = 16,     /* above it kernels go through the columns in the outer loop: then */
+    ROWS_CALL = 256,     /* so many rows at once, whose results stay in the second-level cache */
     PIECES_A_THREAD = 8, /* threads end together */
     PIECE_COST = 16,     /* tokens whose product takes as long as unpacking the weights */
     ACT_INLINE = 8192,   /* elements quantized without waking the pool */
@@ -165,9 +167,12 @@ static void multiply_act(const struct experts *x, const struct cpu_piece *piece,
     struct device_plan *p = x->plan;
     const struct cpu_node *info = cpu_info(p, x->node);
     const void *rows = NULL;
-    for (uint32_t i = 0; i < x->node->outputs; i++) {
+    for (uint32_t i = 0, base = 0; i < x->node->outputs; base += x->node->weight[i++]->rows) {
         const struct weight *w = x->node->weight[i];
-        if (info->act[i] != act) continue;
+        uint32_t row0 = piece->row0 > base ? piece->row0 - base : 0;
+        uint32_t row1 = piece->row1 > base ? piece->row1 - base : 0;
+        if (row1 > w->rows) row1 = w->rows;
+        if (info->act[i] != act || row0 >= row1) continue;
         if (!rows) rows = stage(x, act, pair, n, thread);
         struct linear_job job = {.quant = w->quant,
                                  .w = w->expert[piece->expert],
@@ -178,9 +183,9 @@ static void multiply_act(const struct experts *x, const struct cpu_piece *piece,
                                  .y = cpu_value(p, x->node->out[i]) + (size_t)pair * w->rows,
                                  .y_stride = w->rows,
                                  .scratch = cpu_scratch(p, thread)};
-        uint32_t row1 = piece->row1 < w->rows ? piece->row1 : w->rows;
-        for (uint32_t row = piece->row0; row < row1; row += ROWS_CALL)
-            info->linear[i](&job, row, row1 - row < ROWS_CALL ? row1 : row + ROWS_CALL);
+        uint32_t step = n > FEW_TOKENS ? ROWS_CALL : row1 - row0;
+        for (uint32_t row = row0; row < row1; row += step)
+            info->linear[i](&job, row, row1 - row < step ? row1 : row + step);
     }
 }
 
@@ -228,8 +233,7 @@ void cpu_linear_experts(struct device_plan *p, const struct node *n) {
     assert(p->groups.of == n->in[1] && p->groups.experts == experts_of(n));
     if (cpu_info(p, n)->acts && !x.pairs) quantize(&x);
     uint32_t rows = 0;
-    for (uint32_t i = 0; i < n->outputs; i++)
-        if (n->weight[i]->rows > rows) rows = n->weight[i]->rows;
+    for (uint32_t i = 0; i < n->outputs; i++) rows += n->weight[i]->rows;
     cut(&x, rows);
     pool_run(p->device->pool, x.pieces, multiply, &x);
 }
