@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/tiny.gguf: a qwen2 with two layers and random weights in the formats a Q4_K_M
 file mixes, so that tests of the engine and the program need no download. Its tokenizer knows the
-256 bytes, a few merges and three control tokens. What it says is noise.
+256 bytes, a few merges and three control tokens. What it says is noise. tiny_moe.gguf is the same
+as a mixture of experts.
 
     make_tiny_gguf.py      (needs numpy and gguf)"""
 import pathlib
@@ -11,6 +12,7 @@ import gguf
 import numpy as np
 
 WIDTH, FFN, HEADS, KV_HEADS, LAYERS = 256, 512, 4, 2, 2
+USED, EXPERT_FFN = 2, 64
 T = gguf.GGMLQuantizationType
 rng = np.random.default_rng(7)
 
@@ -59,15 +61,19 @@ def random_blocks(kind: T, rows: int, cols: int) -> np.ndarray:
     return out.reshape(rows, cols // block * size)
 
 
-def main() -> None:
-    path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny.gguf"
+def write(name: str, arch: str, experts: int) -> None:
+    path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / name
     tokens, merges, types = vocabulary()
-    w = gguf.GGUFWriter(str(path), "qwen2")
-    w.add_name("Tiny")
+    w = gguf.GGUFWriter(str(path), arch)
+    w.add_name("Tiny mixture" if experts else "Tiny")
     w.add_block_count(LAYERS)
     w.add_context_length(2048)
     w.add_embedding_length(WIDTH)
     w.add_feed_forward_length(FFN)
+    if experts:
+        w.add_expert_count(experts)
+        w.add_expert_used_count(USED)
+        w.add_expert_feed_forward_length(EXPERT_FFN)
     w.add_head_count(HEADS)
     w.add_head_count_kv(KV_HEADS)
     w.add_layer_norm_rms_eps(1e-6)
@@ -86,6 +92,10 @@ def main() -> None:
     def matrix(name: str, kind: T, rows: int, cols: int) -> None:
         w.add_tensor(name + ".weight", random_blocks(kind, rows, cols), raw_dtype=kind)
 
+    def stack(name: str, kind: T, rows: int, cols: int) -> None:
+        blocks = random_blocks(kind, experts * rows, cols)
+        w.add_tensor(name + ".weight", blocks.reshape(experts, rows, -1), raw_dtype=kind)
+
     def vector(name: str, n: int, mean: float) -> None:
         w.add_tensor(name, (mean + rng.normal(0, 0.1, n)).astype(np.float32))
 
@@ -100,8 +110,18 @@ def main() -> None:
         for name, rows, kind in (("attn_q", WIDTH, T.Q4_K), ("attn_k", kv, T.Q5_0),
                                  ("attn_v", kv, T.Q6_K)):
             matrix(b + name, kind, rows, WIDTH)
-            vector(b + name + ".bias", rows, 0.0)
+            if not experts:
+                vector(b + name + ".bias", rows, 0.0)
         matrix(b + "attn_output", T.Q4_K, WIDTH, WIDTH)
+        if experts:
+            vector(b + "attn_q_norm.weight", WIDTH // HEADS, 1.0)
+            vector(b + "attn_k_norm.weight", WIDTH // HEADS, 1.0)
+            w.add_tensor(b + "ffn_gate_inp.weight",
+                         rng.normal(0, 2 / WIDTH ** 0.5, (experts, WIDTH)).astype(np.float32))
+            stack(b + "ffn_gate_exps", T.Q4_K, EXPERT_FFN, WIDTH)
+            stack(b + "ffn_up_exps", T.Q4_K if i else T.Q6_K, EXPERT_FFN, WIDTH)
+            stack(b + "ffn_down_exps", T.Q8_0 if i else T.Q5_0, WIDTH, EXPERT_FFN)
+            continue
         matrix(b + "ffn_gate", T.Q4_K, FFN, WIDTH)
         matrix(b + "ffn_up", T.Q5_0, FFN, WIDTH)
         matrix(b + "ffn_down", T.Q8_0 if i else T.Q6_K, WIDTH, FFN)
@@ -112,4 +132,5 @@ def main() -> None:
     print(path, path.stat().st_size)
 
 
-main()
+write("tiny.gguf", "qwen2", 0)
+write("tiny_moe.gguf", "qwen3moe", 6)

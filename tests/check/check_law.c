@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * check_law.c: the law on graphs of the cpu device: the bits of a row depend on the tokens before
- * it alone. Two attention layers and a product run a sequence whole; then in chunks, beside other
- * sequences, with other numbers of threads, and each row must come out the same. */
+ * it alone. Two layers of attention, products and experts run a sequence whole; then in chunks,
+ * beside other sequences, with other numbers of threads, and each row must come out the same. */
 #include <stdio.h>
 
 #include "tiny.h"
@@ -15,6 +15,21 @@ struct law_case {
     uint32_t window, chunk, threads;
     bool beside;
 };
+
+/* Few experts, so that one has more tokens than a device takes at once. */
+static value_id mixture(struct tiny *t, value_id x) {
+    enum { EXPERTS = 3, USED = 2, WIDTH = 64 };
+    struct weight *w[2] = {tiny_experts(t, quant_list[QUANT_q8_0], EXPERTS, WIDTH, COLS),
+                           tiny_experts(t, quant_list[QUANT_f16], EXPERTS, WIDTH, COLS)},
+                  *down = tiny_experts(t, quant_list[QUANT_q8_0], EXPERTS, COLS, WIDTH),
+                  *router = tiny_weight(t, quant_list[QUANT_f32], EXPERTS, COLS);
+    value_id out[2], logits = graph_linear1(&t->graph, x, router, NULL);
+    value_id route = graph_route(&t->graph, logits, ROUTE_SOFTMAX, USED);
+    graph_linear_experts(&t->graph, x, route, 2, w, out);
+    value_id h = graph_glu(&t->graph, out[0], out[1], ACT_SILU);
+    graph_linear_experts(&t->graph, h, route, 1, &down, out);
+    return graph_combine(&t->graph, out[0], route);
+}
 
 static value_id make(struct tiny *t, uint32_t window) {
     uint32_t ids = TINY_POSITIONS + 17 * TINY_SEQS;
@@ -29,6 +44,7 @@ static value_id make(struct tiny *t, uint32_t window) {
                                       .window = layer == 0 ? window : 0, .scale = 0.25f};
         value_id y = graph_attention(&t->graph, qkv[0], qkv[1], qkv[2], &args);
         x = graph_norm(&t->graph, graph_add(&t->graph, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);
+        x = graph_add(&t->graph, x, mixture(t, x));
     }
     return x;
 }

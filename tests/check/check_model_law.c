@@ -116,6 +116,22 @@ static void run_laws(struct check *check, const char *name, struct law_case c) {
     check_run(check, run, &c, "%s.%s.rolled_back", name, where);
 }
 
+static void run_tiny(struct check *check, const char *tiny, enum cpu_isa isa) {
+    char path[64], name[64];
+    snprintf(path, sizeof path, "%s.gguf", tiny);
+    struct law_case c = {.path = path, .device = "cpu", .isa = cpu_isa_name(isa)};
+    run_laws(check, tiny, c);
+    if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "%s.%s.as_scalar", tiny, c.isa);
+    for (int kv = 0; kv < KV_TYPES; kv++) {
+        if (kv == KV_f16) continue; /* above */
+        c.k = kv_name((enum kv_type)kv);
+        c.v = kv == KV_q4_0 ? "q8_0" : c.k; /* a mixed cache, too */
+        snprintf(name, sizeof name, "%s.%s", tiny, c.k);
+        run_laws(check, name, c);
+        if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "%s.%s.as_scalar", name, c.isa);
+    }
+}
+
 void check_model_law(struct check *check) {
     for (int f = 0; f < WHOLE_FAMILIES; f++) {
         char path[64] = "models/";
@@ -123,18 +139,6 @@ void check_model_law(struct check *check) {
         run_laws(check, whole_family[f], (struct law_case){.path = path, .device = "ref"});
         run_laws(check, whole_family[f], (struct law_case){.path = path, .device = "cpu"});
     }
-    CHECK_ISAS(check, isa) {
-        struct law_case c = {.path = WHOLE_TINY, .device = "cpu", .isa = cpu_isa_name(isa)};
-        run_laws(check, "tiny", c);
-        if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "tiny.%s.as_scalar", c.isa);
-        for (int kv = 0; kv < KV_TYPES; kv++) {
-            if (kv == KV_f16) continue; /* above */
-            char name[32];
-            c.k = kv_name((enum kv_type)kv);
-            c.v = kv == KV_q4_0 ? "q8_0" : c.k; /* a mixed cache, too */
-            snprintf(name, sizeof name, "tiny.%s", c.k);
-            run_laws(check, name, c);
-            if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "%s.%s.as_scalar", name, c.isa);
-        }
-    }
+    for (int i = 0; i < WHOLE_TINIES; i++)
+        CHECK_ISAS(check, isa) run_tiny(check, whole_tiny[i], isa);
 }

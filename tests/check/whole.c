@@ -9,6 +9,7 @@
 
 const char *const whole_family[WHOLE_FAMILIES] = {"gemma3_text", "llama", "mistral", "mixtral",
                                                   "qwen2", "qwen3", "qwen3_moe"};
+const char *const whole_tiny[WHOLE_TINIES] = {"tiny", "tiny_moe"};
 
 static void need(const struct whole *w, ob_status status, const ob_error *error) {
     char line[1024];

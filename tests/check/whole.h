@@ -8,10 +8,11 @@
 #include "check.h"
 #include "engine/engine.h"
 
-/* The families that have a fixture in the goldens' models/, and a file of quantized formats. */
+/* The families that have a fixture in the goldens' models/, and files of quantized formats,
+ * NAME.gguf: of a dense model and of a mixture of experts. */
 extern const char *const whole_family[];
-enum { WHOLE_FAMILIES = 7 };
-#define WHOLE_TINY "tiny.gguf"
+enum { WHOLE_FAMILIES = 7, WHOLE_TINIES = 2 };
+extern const char *const whole_tiny[WHOLE_TINIES];
 
 struct whole {
     struct check_row *row;
