@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_model.c: models that lie. The tiny model is copied with one thing changed; the refusal names
+ * test_model.c: models that lie. A tiny model is copied with one thing changed; the refusal names
  * the file and the key or tensor. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +14,12 @@
 #include "tempdir.h"
 
 #define TINY "tests/golden/tiny.gguf"
+#define TINY_MOE "tests/golden/tiny_moe.gguf"
+#define MOE_DIR "tests/golden/models/qwen3_moe"
 
 /* What is done to the copy. */
 struct change {
+    const char *model;                  /* NULL: TINY */
     const char *drop_key, *drop_tensor; /* left out */
     const char *key;                    /* replaced or added */
     enum gguf_type type;
@@ -24,7 +27,7 @@ struct change {
     const char *text;
     const char *tensor; /* added: F32 zeros, [rows, cols] */
     uint64_t rows, cols;
-    bool spoil; /* a NaN into output_norm.weight */
+    const char *spoil; /* a NaN into the last block of this tensor */
 };
 
 static void put_key(struct gguf_writer *w, const struct change *c) {
@@ -39,9 +42,9 @@ static void put_key(struct gguf_writer *w, const struct change *c) {
 
 static void copy_model(const char *path, const struct change *c) {
     static const float zeros[4096];
-    static float spoiled[256];
+    char *spoiled = NULL;
     struct gguf *g;
-    assert_int_equal(gguf_open(TINY, &g, NULL), OB_OK);
+    assert_int_equal(gguf_open(c->model ? c->model : TINY, &g, NULL), OB_OK);
     struct gguf_writer *w = gguf_writer_new();
     put_key(w, c);
     for (size_t i = 0; i < gguf_value_count(g); i++) {
@@ -58,10 +61,10 @@ static void copy_model(const char *path, const struct change *c) {
         struct gguf_new_tensor copy = {
             .name = t->name, .quant = t->quant, .ndim = t->ndim, .data = t->data};
         memcpy(copy.dim, t->dim, sizeof copy.dim);
-        if (c->spoil && str_is(t->name, "output_norm.weight")) {
-            memcpy(spoiled, t->data, sizeof spoiled);
-            spoiled[100] = __builtin_nanf("");
-            copy.data = spoiled;
+        if (c->spoil && str_is(t->name, c->spoil)) {
+            copy.data = spoiled = malloc(t->bytes);
+            memcpy(spoiled, t->data, t->bytes); /* all ones are a NaN as float and as half scale */
+            memset(spoiled + t->bytes - t->quant->bytes, 0xff, t->quant->bytes);
         }
         gguf_put_tensor(w, &copy);
     }
@@ -74,6 +77,7 @@ static void copy_model(const char *path, const struct change *c) {
     assert_int_equal(gguf_write_file(w, path, NULL), OB_OK);
     gguf_writer_free(&w);
     gguf_close(&g);
+    free(spoiled);
 }
 
 static ob_status open_changed(void **state, const struct change *c, struct source **source,
@@ -87,13 +91,31 @@ static ob_status open_changed(void **state, const struct change *c, struct sourc
     return s;
 }
 
+struct lie {
+    struct change change;
+    const char *says;
+};
+
+static void are_named(void **state, const struct lie *bad, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct source *source;
+        struct model *model = NULL;
+        ob_error error;
+        char line[1024] = "opened";
+        ob_status s = open_changed(state, &bad[i].change, &source, &model, &error);
+        if (s != OB_OK) ob_error_line(&error, line, sizeof line);
+        if (!strstr(line, bad[i].says) || !strstr(line, "model.gguf"))
+            fail_msg("case %zu: %s", i, line);
+        assert_null(model);
+        source_close(&source);
+    }
+}
+
 static void lies_are_named(void **state) {
-    static const struct {
-        struct change change;
-        const char *says;
-    } bad[] = {
+    static const struct lie bad[] = {
         {{.key = "general.architecture", .type = GGUF_STRING, .text = "quux"},
-         "architecture \"quux\" has no recipe (known: gemma3, llama, mistral, qwen2, qwen3)"},
+         "architecture \"quux\" has no recipe (known: gemma3, llama, mistral, mixtral, "
+         "qwen2, qwen3, qwen3moe)"},
         {{.drop_key = "qwen2.block_count"}, "qwen2.block_count: required key is missing"},
         {{.key = "qwen2.block_count", .type = GGUF_U32, .number = 0},
          "qwen2.block_count: 0 is not in 1 to"},
@@ -128,18 +150,78 @@ static void lies_are_named(void **state) {
         {{.tensor = "blk.0.surprise.weight", .rows = 2, .cols = 2},
          "blk.0.surprise.weight: the qwen2 recipe does not know this tensor"},
     };
+    are_named(state, bad, sizeof bad / sizeof bad[0]);
+}
+
+static void lies_about_experts_are_named(void **state) {
+#define MOE .model = TINY_MOE
+#define COUNT(name, n) .key = "qwen3moe." name, .type = GGUF_U32, .number = n
+    static const struct lie bad[] = {
+        {{MOE, COUNT("expert_count", 0)}, "qwen3moe.expert_count: is missing or 0"},
+        {{MOE, .drop_key = "qwen3moe.expert_count"}, "qwen3moe.expert_count: is missing or 0"},
+        {{MOE, COUNT("expert_count", 1 << 20)}, "expert_count: 1048576 is not in 0 to"},
+        {{MOE, COUNT("expert_count", 5)},
+         "blk.0.ffn_gate_inp.weight: shape is [6, 256], the model's keys say [5, 256]"},
+        {{MOE, COUNT("expert_used_count", 0)}, "expert_used_count: is missing or 0"},
+        {{MOE, COUNT("expert_used_count", 7)}, "expert_used_count: 7 experts a token"},
+        {{MOE, COUNT("expert_used_count", 65)}, "expert_used_count: 65 is not in 0 to 64"},
+        {{MOE, COUNT("expert_feed_forward_length", 32)},
+         "blk.0.ffn_gate_exps.weight: shape is [6, 64, 256], the model's keys say [6, 32, 256]"},
+        {{MOE, COUNT("leading_dense_block_count", 1)},
+         "blk.0.ffn_gate.weight: required tensor is missing"},
+        {{MOE, .drop_tensor = "blk.1.ffn_down_exps.weight"},
+         "blk.1.ffn_down_exps.weight: required tensor is missing"},
+        {{MOE, .drop_tensor = "blk.1.ffn_gate_inp.weight"},
+         "blk.1.ffn_gate_inp.weight: required tensor is missing"},
+        {{MOE, .tensor = "blk.0.ffn_up_exps.weight", .rows = 16, .cols = 256},
+         "blk.0.ffn_up_exps.weight: shape is [16, 256], the model's keys say [6, 64, 256]"},
+        {{MOE, .tensor = "blk.0.ffn_up.weight", .rows = 16, .cols = 256},
+         "blk.0.ffn_up.weight: the qwen3moe recipe does not know this tensor"},
+    };
+    are_named(state, bad, sizeof bad / sizeof bad[0]);
+}
+
+/* A Hugging Face directory has a tensor for each expert; its header is changed in place. */
+static void lies_about_one_expert_are_named(void **state) {
+#define LAST "model.layers.1.mlp.experts.3."
+#define DOWN LAST "down_proj.weight\":{\"dtype\":"
+    static const struct {
+        const char *from, *to, *says;
+    } bad[] = {
+        {LAST "up", LAST "UP", LAST "up_proj.weight: required tensor is missing"},
+        {"mlp.experts.0.up", "mlp.experts.0.UP", "0.up_proj.weight: required tensor is missing"},
+        {DOWN "\"F32\"", DOWN "\"I32\"",
+         LAST "down_proj.weight: weights of type I32 are not supported"},
+        {DOWN "\"F32\",\"shape\":[32,16]", DOWN "\"F32\",\"shape\":[16,32]",
+         LAST "down_proj.weight: shape is [16, 32], the model's keys say [32, 16]"},
+        {DOWN "\"F32\",\"shape\":[32,16],\"data_offsets\":[121280,123328]",
+         DOWN "\"F16\",\"shape\":[32,16],\"data_offsets\":[121280,122304]",
+         LAST "down_proj.weight: is of type F16, that of the first expert F32"},
+    };
+    char *config, *weights, line[1024];
+    size_t config_bytes, bytes;
+    assert_int_equal(os_read_file(MOE_DIR "/config.json", 1 << 20, &config, &config_bytes, NULL),
+                     OB_OK);
+    tempdir_write(*state, "config.json", config, config_bytes);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct source *source;
         struct model *model = NULL;
         ob_error error;
-        char line[1024] = "opened";
-        ob_status s = open_changed(state, &bad[i].change, &source, &model, &error);
-        if (s != OB_OK) ob_error_line(&error, line, sizeof line);
-        if (!strstr(line, bad[i].says) || !strstr(line, "model.gguf"))
+        assert_int_equal(
+            os_read_file(MOE_DIR "/model.safetensors", 1 << 20, &weights, &bytes, NULL), OB_OK);
+        char *at = strstr(weights + 8, bad[i].from); /* after the length, a JSON text */
+        assert_non_null(at);
+        memcpy(at, bad[i].to, strlen(bad[i].to));
+        tempdir_write(*state, "model.safetensors", weights, bytes);
+        free(weights);
+        assert_int_equal(source_open(*state, &source, &error), OB_OK);
+        assert_int_not_equal(model_open(source, &model, &error), OB_OK);
+        if (!strstr(ob_error_line(&error, line, sizeof line), bad[i].says))
             fail_msg("case %zu: %s", i, line);
-        assert_null(model);
         source_close(&source);
     }
+    free(config);
+    tempdir_empty(*state);
 }
 
 static void harmless_changes_are_taken(void **state) {
@@ -167,14 +249,19 @@ static void harmless_changes_are_taken(void **state) {
 }
 
 static void spoiled_weights_are_found(void **state) {
-    for (int spoil = 0; spoil < 2; spoil++) {
+    static const struct change change[] = {
+        {0},
+        {MOE},
+        {.spoil = "output_norm.weight"},
+        {MOE, .spoil = "blk.1.ffn_down_exps.weight"}, /* of the last expert */
+    };
+    for (size_t i = 0; i < sizeof change / sizeof change[0]; i++) {
         struct source *source;
         struct model *model = NULL;
-        struct change change = {.spoil = spoil};
-        assert_int_equal(open_changed(state, &change, &source, &model, NULL), OB_OK);
+        assert_int_equal(open_changed(state, &change[i], &source, &model, NULL), OB_OK);
         const char *name = model_find_nonfinite(model);
-        if (spoil)
-            assert_string_equal(name, "output_norm.weight");
+        if (change[i].spoil)
+            assert_string_equal(name, change[i].spoil);
         else
             assert_null(name);
         model_close(&model);
@@ -198,12 +285,32 @@ static void kv_memory_is_counted(void **state) {
     source_close(&source);
 }
 
+/* What a token does not use counts as a weight, but not as an active one. */
+static void experts_are_counted(void **state) {
+    enum { LAYERS = 2, EXPERTS = 6, USED = 2, EACH = 3 * 64 * 256 };
+    struct source *source;
+    struct model *model = NULL;
+    struct change moe = {MOE};
+    assert_int_equal(open_changed(state, &moe, &source, &model, NULL), OB_OK);
+    assert_int_equal(model->parameters - model->active_parameters, LAYERS * (EXPERTS - USED) * EACH);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < source_tensor_count(source); i++)
+        bytes += source_tensor_at(source, i)->bytes;
+    assert_int_equal(model->weight_bytes, bytes);
+    assert_int_equal(model_kv_bytes(model, 64, (struct kv_types){KV_f16, KV_f16}), 65536);
+    model_close(&model);
+    source_close(&source);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lies_are_named),
+        cmocka_unit_test(lies_about_experts_are_named),
+        cmocka_unit_test(lies_about_one_expert_are_named),
         cmocka_unit_test(harmless_changes_are_taken),
         cmocka_unit_test(spoiled_weights_are_found),
         cmocka_unit_test(kv_memory_is_counted),
+        cmocka_unit_test(experts_are_counted),
     };
     return cmocka_run_group_tests(tests, tempdir_make, tempdir_remove);
 }
