@@ -95,8 +95,10 @@ typedef struct ob_engine_info {
     const char *family;       /* recipe name, "qwen2" */
     const char *device;       /* "cpu", with the ISA: "cpu (avx512)" */
     uint64_t parameters;      /* weights counted */
+    uint64_t active_parameters; /* those a token uses: not the experts it is not routed to */
     uint64_t weight_bytes;
     uint64_t token_bytes;     /* of weights read for one token with its logits */
+    uint64_t expert_bytes;    /* the part of token_bytes that depends on the token's experts */
     uint64_t token_products;  /* multiply-adds of a token's matrix products, logits apart */
     uint64_t logits_products; /* those of one row of logits */
     const char *kv_type;      /* "q8_0"; keys and values if they differ: "q8_0+q4_0" */
@@ -105,6 +107,8 @@ typedef struct ob_engine_info {
     uint32_t context;         /* tokens a sequence may hold */
     uint32_t train_context;
     uint32_t vocab;
+    uint32_t experts;         /* of a layer, 0: none */
+    uint32_t experts_used;    /* of a token */
     uint32_t threads;
     uint32_t parallel;
     const ob_error *chat_error; /* NULL, or why ob_chat_prompt fails for every request: there is no

@@ -6,6 +6,7 @@
 #include "cli/bench.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,13 +152,22 @@ static ob_status run_once(struct bench_run *r, const struct bench_result *test, 
     return s;
 }
 
-/* What a token costs: in "tg" a step reads the weights once for all sequences. */
+/* How many times the bytes of one token's experts n tokens read, if they choose at random. */
+static double experts_read(const ob_engine_info *info, double n) {
+    if (!info->experts) return 0;
+    double used = (double)info->experts_used / info->experts;
+    return (1 - pow(1 - used, n)) / used;
+}
+
+/* What a token costs: in "tg" a step reads the weights once for all sequences, of experts those
+ * that one of them is routed to. */
 static void cost(const struct bench_run *r, struct bench_result *test) {
     double batch = test->batch, n = test->n;
     double cache = (double)ob_engine_kv_bytes(r->engine, test->depth + test->n / 2);
     bool prompt = test->kind[0] == 'p';
-    double weights = (double)r->info.token_bytes / batch;
-    test->bytes_token = prompt ? weights / n + cache / n : weights + cache;
+    double tokens = prompt ? n * batch : batch, experts = (double)r->info.expert_bytes;
+    double weights = (double)r->info.token_bytes + experts * (experts_read(&r->info, tokens) - 1);
+    test->bytes_token = weights / tokens + (prompt ? cache / n : cache);
     test->ops_token =
         2 * ((double)r->info.token_products + (double)r->info.logits_products / (prompt ? n : 1));
 }
@@ -236,6 +246,7 @@ static void describe(struct bench *b, const ob_engine_info *info) {
     snprintf(b->family, sizeof b->family, "%s", info->family);
     snprintf(b->device, sizeof b->device, "%.*s", (int)strcspn(info->device, ","), info->device);
     b->parameters = info->parameters;
+    b->active = info->active_parameters;
     b->weight_bytes = info->weight_bytes;
 }
 

@@ -26,7 +26,7 @@ double bench_share(const struct bench_result *result);
 
 struct bench {
     char name[128], family[32], device[64];
-    uint64_t parameters, weight_bytes;
+    uint64_t parameters, active, weight_bytes; /* active: those a token uses */
     struct bench_result *result;
     size_t results;
 };
@@ -50,6 +50,8 @@ enum bench_form { BENCH_TABLE, BENCH_CSV, BENCH_MARKDOWN, BENCH_JSON };
 void bench_head(const struct bench *bench, enum bench_form form, struct buf *out);
 void bench_row(const struct bench *bench, const struct bench_result *result, enum bench_form form,
                struct buf *out);
+/* "5.6 G weights (0.9 G a token), 3.5 GB" */
+void bench_weights(const struct bench *bench, char out[80]);
 /* NULL when out of memory. */
 json_t *bench_json(const struct bench *bench);
 /* One page that needs nothing else: charts and the table. */

@@ -189,9 +189,8 @@ void bench_html(const struct bench *b, struct buf *out) {
         {"Prompt by depth", "Prompt by batch"},
         {"Answer by depth", "Answer by batch"},
     };
-    char weights[24], bytes[24];
-    cli_count(b->parameters, weights);
-    cli_bytes(b->weight_bytes, bytes);
+    char weights[80];
+    bench_weights(b, weights);
     buf_puts(out,
              "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<title>");
     escaped(b->name, out);
@@ -201,7 +200,7 @@ void bench_html(const struct bench *b, struct buf *out) {
     escaped(b->name, out);
     buf_puts(out, "</h1>\n<p>");
     escaped(b->family, out);
-    buf_printf(out, ", %s weights, %s, on ", weights, bytes);
+    buf_printf(out, ", %s, on ", weights);
     escaped(b->device, out);
     buf_puts(out,
              ". Tokens a second of all sequences: median, smallest and largest of the runs. "

@@ -42,6 +42,15 @@ static void name_of(const struct bench_result *r, char out[24]) {
     snprintf(out, 24, "%s%u", r->kind, r->n);
 }
 
+void bench_weights(const struct bench *b, char out[80]) {
+    char weights[24], bytes[24], active[40] = "";
+    cli_count(b->active, weights);
+    if (b->active < b->parameters) snprintf(active, sizeof active, " (%s a token)", weights);
+    cli_count(b->parameters, weights);
+    cli_bytes(b->weight_bytes, bytes);
+    snprintf(out, 80, "%s weights%s, %s", weights, active, bytes);
+}
+
 /* ---- table ----------------------------------------------------------------------------------- */
 
 static void table_row(const struct bench_result *r, struct buf *out) {
@@ -53,11 +62,10 @@ static void table_row(const struct bench_result *r, struct buf *out) {
 }
 
 static void table_head(const struct bench *b, struct buf *out) {
-    char weights[24], bytes[24];
-    cli_count(b->parameters, weights);
-    cli_bytes(b->weight_bytes, bytes);
-    buf_printf(out, "%s (%s, %s weights, %s) on %s; tokens a second\n\n", b->name, b->family,
-               weights, bytes, b->device);
+    char weights[80];
+    bench_weights(b, weights);
+    buf_printf(out, "%s (%s, %s) on %s; tokens a second\n\n", b->name, b->family, weights,
+               b->device);
     buf_printf(out, "%8s %6s %5s %7s %6s %10s %10s %10s  %s\n", "test", "depth", "batch", "threads",
                "kv", "median", "min", "max", "of limit");
 }
@@ -73,16 +81,14 @@ static void markdown_row(const struct bench_result *r, struct buf *out) {
 }
 
 static void markdown_head(const struct bench *b, struct buf *out) {
-    char weights[24], bytes[24];
-    cli_count(b->parameters, weights);
-    cli_bytes(b->weight_bytes, bytes);
+    char weights[80];
+    bench_weights(b, weights);
     buf_puts(out, "**");
     for (const char *p = b->name; *p; p++) {
         if (strchr("\\`*_{}[]<>|#", *p)) buf_putc(out, '\\');
         buf_putc(out, *p);
     }
-    buf_printf(out, "** (%s, %s weights, %s) on %s; tokens a second\n\n", b->family, weights, bytes,
-               b->device);
+    buf_printf(out, "** (%s, %s) on %s; tokens a second\n\n", b->family, weights, b->device);
     buf_puts(out,
              "| test | depth | batch | threads | kv | median | min | max | of limit |\n"
              "|---|--:|--:|--:|---|--:|--:|--:|--:|\n");
@@ -150,9 +156,10 @@ json_t *bench_json(const struct bench *b) {
     json_t *results = json_array();
     for (size_t i = 0; i < b->results; i++)
         json_array_append_new(results, json_result(&b->result[i]));
-    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:o}", "model", cli_json_text(str_of(b->name)),
+    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:o}", "model", cli_json_text(str_of(b->name)),
                      "family", b->family, "device", b->device, "weights", (json_int_t)b->parameters,
-                     "weight_bytes", (json_int_t)b->weight_bytes, "results", results);
+                     "active_weights", (json_int_t)b->active, "weight_bytes",
+                     (json_int_t)b->weight_bytes, "results", results);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */

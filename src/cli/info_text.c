@@ -75,6 +75,11 @@ static void print_plan(const json_t *plan, struct cli_style style) {
     printf("  family        %s, %s weights used, %s", text(plan, "family", line), a, b);
     cli_bytes(number(plan, "copied_bytes"), a);
     if (number(plan, "copied_bytes")) printf(" (%s of it copied into another form)", a);
+    if (number(plan, "experts")) {
+        cli_count(number(plan, "active_weights"), a);
+        printf("\n  experts       %d of %d for a token, which uses %s weights",
+               (int)number(plan, "experts_used"), (int)number(plan, "experts"), a);
+    }
     printf("\n  context       %llu tokens", (unsigned long long)number(plan, "context"));
     if (number(plan, "context") != number(plan, "train_context"))
         printf(" (made for %llu)", (unsigned long long)number(plan, "train_context"));

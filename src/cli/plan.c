@@ -54,8 +54,10 @@ static json_t *plan_of(const struct model *model, const struct options *options)
     uint64_t memory = options->kv_memory ? options->kv_memory : free_after / 2;
     uint64_t context = options->context ? (uint64_t)options->context : model->hp.context;
     return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "family", model_family(model),
-        "weights", (json_int_t)model->parameters, "weight_bytes", (json_int_t)model->weight_bytes,
+        "{s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "family",
+        model_family(model), "weights", (json_int_t)model->parameters, "active_weights",
+        (json_int_t)model->active_parameters, "experts", (int)model->hp.expert_count,
+        "experts_used", (int)model->hp.expert_used, "weight_bytes", (json_int_t)model->weight_bytes,
         "copied_bytes", (json_int_t)model->copied_bytes, "train_context",
         (json_int_t)model->hp.context, "context", (json_int_t)context, "kv_bytes_1000_tokens",
         (json_int_t)model_kv_bytes(model, 1000, kv), "kv_memory", (json_int_t)memory,

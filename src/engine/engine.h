@@ -45,6 +45,7 @@ uint32_t engine_parallel(const struct engine *engine);
 /* What one token costs, by the graph. */
 struct engine_work {
     uint64_t token_bytes;     /* of weights, read for one token with its logits */
+    uint64_t expert_bytes;    /* of these, those of the experts it is routed to */
     uint64_t token_products;  /* multiply-adds of its matrix products, logits apart */
     uint64_t logits_products; /* those of one row of logits */
 };

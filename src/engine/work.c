@@ -14,7 +14,9 @@ struct engine_work engine_work(const struct engine *e) {
             if (!w) continue;
             bool row = n->op == OP_embed; /* reads the token's row alone */
             uint64_t used = w->experts ? m->graph.value[n->out[k]].used : 1;
-            work.token_bytes += used * (row ? w->row_bytes : weight_matrix_bytes(w));
+            uint64_t bytes = used * (row ? w->row_bytes : weight_matrix_bytes(w));
+            work.token_bytes += bytes;
+            if (w->experts) work.expert_bytes += bytes;
             if (n->op != OP_linear && n->op != OP_linear_experts) continue;
             bool logits = m->graph.value[n->out[k]].rows == ROWS_LOGITS;
             uint64_t products = used * w->rows * w->cols;

@@ -43,6 +43,18 @@ BREAKAGES = [
     Breakage('attention scaled by the head size, not its root', 'src/models/blocks/decoder.c',
              'hp->attention_scale = 1.0f / sqrtf((float)hp->k_dim);',
              'hp->attention_scale = 1.0f / (float)hp->k_dim;'),
+    # Mixtures of experts
+    Breakage('expert weights not made to sum to one', 'src/models/qwen3_moe.c',
+             'sum_to_one ? ROUTE_SOFTMAX_CHOSEN', '!sum_to_one ? ROUTE_SOFTMAX_CHOSEN'),
+    Breakage('of equal experts the later one is chosen', 'src/kernels/ref/route.c',
+             'return a > b ||', 'return a >= b ||'),
+    Breakage('rows go to the next expert\'s matrix', 'src/devices/cpu/experts.c',
+             'w->expert[piece->expert]', 'w->expert[(piece->expert + 1) % w->experts]'),
+    Breakage('second block of an expert\'s tokens is the first again', 'src/devices/cpu/experts.c',
+             'groups.token + pair;', 'groups.token + (n < STAGE_TOKENS ? 0 : pair);'),
+    Breakage('experts of a layer counted twice when read from a directory', 'src/models/tensors.c',
+             'fill_name(t->hf, layer, e, name, sizeof name);',
+             'fill_name(t->hf, layer, e / 2, name, sizeof name);'),
     # Attention over pages, batches
     Breakage('causal mask lets a token see the next', 'src/devices/cpu/attention.c',
              '.end = pos >= base ? pos - base + 1 : 0',

@@ -9,11 +9,13 @@
 
 #include "graph/graph.h"
 
-/* Two layers of a little decoder. */
+/* Two layers of a little decoder, the second one with experts. */
 static void build(struct graph *g, struct arena *arena) {
     static struct weight embed = {.rows = 100, .cols = 32}, norm = {.rows = 1, .cols = 32},
                          q = {.rows = 64, .cols = 32}, kv = {.rows = 32, .cols = 32},
-                         o = {.rows = 32, .cols = 64};
+                         o = {.rows = 32, .cols = 64}, router = {.rows = 6, .cols = 32},
+                         up = {.rows = 24, .cols = 32, .experts = 6},
+                         down = {.rows = 32, .cols = 24, .experts = 6};
     static const float freq[8];
     graph_init(g, arena);
     value_id x = graph_embed(g, &embed, 1), table = graph_rope_table(g, freq, 8, 1);
@@ -25,8 +27,31 @@ static void build(struct graph *g, struct arena *arena) {
                             &(struct attention_args){.heads = 4, .kv_heads = 2, .k_dim = 16,
                                 .v_dim = 16, .window = g->layer ? 8 : 0, .scale = 0.25f});
         x = graph_add(g, x, graph_linear1(g, h, &o, NULL));
+        if (g->layer == 0) continue;
+        value_id route = graph_route(g, graph_linear1(g, x, &router, NULL), ROUTE_SOFTMAX, 3);
+        graph_linear_experts(g, x, route, 2, (struct weight *[]){&up, &up}, out);
+        h = graph_glu(g, out[0], out[1], ACT_SILU);
+        graph_linear_experts(g, h, route, 1, (struct weight *[]){&down}, out);
+        x = graph_add(g, x, graph_combine(g, out[0], route));
     }
     g->logits = graph_linear1(g, graph_gather_rows(g, x), &embed, NULL);
+}
+
+static void expert_rows_are_pairs(void **state) {
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct graph g;
+    build(&g, &arena);
+    for (uint32_t i = 0; i < g.nodes; i++) {
+        const struct node *n = &g.node[i];
+        const struct value *y = &g.value[n->out[0]];
+        if (n->op == OP_glu || n->op == OP_linear_experts) {
+            assert_int_equal(y->rows, ROWS_EXPERTS);
+            assert_int_equal(value_rows(y, 5, 1), 15);
+        }
+        if (n->op == OP_route || n->op == OP_combine) assert_int_equal(value_rows(y, 5, 1), 5);
+    }
+    arena_free(&arena);
 }
 
 static void caches_group_by_shape(void **state) {
@@ -63,7 +88,7 @@ static void live_values_never_overlap(void **state) {
             for (int out = 0; out < 2; out++)
                 for (uint32_t k = 0; k < (out ? n->outputs : n->inputs); k++) {
                     value_id v = out ? n->out[k] : n->in[k];
-                    size_t rows = g.value[v].rows == ROWS_TOKENS ? tokens : 3;
+                    size_t rows = value_rows(&g.value[v], tokens, 3);
                     assert_int_equal(plan.offset[v] % 64, 0);
                     for (size_t w = 0; w < rows * g.value[v].cols; w++) {
                         size_t at = plan.offset[v] / 4 + w;
@@ -81,6 +106,7 @@ static void live_values_never_overlap(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(caches_group_by_shape),
+                                       cmocka_unit_test(expert_rows_are_pairs),
                                        cmocka_unit_test(live_values_never_overlap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
