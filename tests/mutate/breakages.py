@@ -50,9 +50,9 @@ BREAKAGES = [
              'return a > b ||', 'return a >= b ||'),
     Breakage('rows go to the next expert\'s matrix', 'src/devices/cpu/experts.c',
              'w->expert[piece->expert]', 'w->expert[(piece->expert + 1) % w->experts]'),
-    Breakage('second block of an expert\'s tokens is the first again', 'src/devices/cpu/experts.c',
-             'groups.token + pair;', 'groups.token + (n < STAGE_TOKENS ? 0 : pair);'),
-    Breakage('experts of a layer counted twice when read from a directory', 'src/models/tensors.c',
+    Breakage('every expert gets the tokens of the first', 'src/devices/cpu/experts.c',
+             'groups.token + pair;', 'groups.token;'),
+    Breakage('each second expert of a directory is its neighbour', 'src/models/tensors.c',
              'fill_name(t->hf, layer, e, name, sizeof name);',
              'fill_name(t->hf, layer, e / 2, name, sizeof name);'),
     # Attention over pages, batches

@@ -29,6 +29,7 @@ struct cpu_device {
 extern const struct device_type device_cpu, device_ref;
 
 _Static_assert((int)PAGE_TOKENS == ATTENTION_PAGE, "graph and kernels agree");
+_Static_assert((int)EXPERTS_USED_MAX == ROUTE_USED_MAX, "graph and kernels agree");
 
 struct device_buffer {
     void *p;

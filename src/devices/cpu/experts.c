@@ -21,7 +21,7 @@ enum {
     FEW_TOKENS = 16,     /* above it kernels go through the columns in the outer loop: then */
     ROWS_CALL = 256,     /* so many rows at once, whose results stay in the second-level cache */
     PIECES_A_THREAD = 8, /* threads end together */
-    PIECE_COST = 16,     /* tokens whose product takes as long as unpacking the weights */
+    PIECE_COST = 8,      /* tokens whose product takes as long as reading the expert's weights */
     ACT_INLINE = 8192,   /* elements quantized without waking the pool */
 };
 
