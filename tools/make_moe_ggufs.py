@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the mixtures of experts of tests/golden/models/ as model.gguf, too, as llama.cpp's converter
-spells them: the experts of a layer in one tensor, Mixtral's q and k with rotary pairs side by side.
-No tokenizer: what reads them feeds ids.
+"""Writes the mixtures of experts of tests/golden/models/ as model.gguf, too, as llama.cpp's
+converter spells them: the experts of a layer in one tensor, Mixtral's q and k with rotary pairs
+side by side. No tokenizer: what reads them feeds ids.
 
     make_moe_ggufs.py      (needs numpy, gguf and safetensors)"""
 import json

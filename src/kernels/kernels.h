@@ -156,7 +156,13 @@ struct attention_store {
     void *block;                      /* ATTENTION_PAGE * kv_position_bytes() */
 };
 
+/* ---- mixtures of experts ----
+ * The pairs of token and expert of `tokens` rows as route_* give them, grouped by expert, within an
+ * expert in order of token: first[experts + 1] the first pair of each expert, token[tokens * used]
+ * of each pair, pair[tokens * used] where each token's went. */
 enum { ROUTE_USED_MAX = 64 };
+void experts_group(const float *route, uint32_t tokens, uint32_t experts, uint32_t used,
+                   uint32_t *first, uint32_t *token, uint32_t *pair);
 
 struct kernels {
     const char *name;
@@ -190,10 +196,10 @@ struct kernels {
     /* One token: the `used` experts (at most ROUTE_USED_MAX) with the largest logits x[experts], in
      * descending order, equal ones by number, a NaN above all, as floats to out[used ..), and their
      * weights to out[0 .. used): softmax over all experts, or over the chosen. The sum runs in 16
-     * lanes, of _chosen over the order of out. */
+     * lanes, over the experts or over the chosen in this order. */
     void (*route_softmax)(const float *x, uint32_t experts, uint32_t used, float *out);
     void (*route_softmax_chosen)(const float *x, uint32_t experts, uint32_t used, float *out);
-    /* y = sum over i of weight[i] * row row[i] of x: a product, then fused multiply-adds in order. */
+    /* y = sum of weight[i] * x[row[i]], rows of cols: a product, then fused multiply-adds. */
     void (*combine)(const float *x, const uint32_t *row, const float *weight, uint32_t used,
                     uint32_t cols, float *y);
     void (*attention_store)(const struct attention_store *job);

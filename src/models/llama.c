@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * llama.c: LlamaForCausalLM (Llama 1 to 3, and the many models that keep its layout). In GGUF the
- * rows of q and k are permuted so that rotary pairs are adjacent; files of Mixtral say "llama", too:
- * they have experts. */
+ * rows of q and k are permuted so that rotary pairs are adjacent, and files of Mixtral say "llama",
+ * too: they have experts. */
 #include "models/llama.h"
 
 #include "models/blocks/decoder.h"

@@ -174,8 +174,8 @@ static ob_status check_shape(struct build *b, const struct tensor *t, uint32_t l
 
 /* In layers where one of its dimensions is 0. */
 static bool is_nowhere(const struct build *b, const struct tensor *t, uint32_t layer) {
-    return product(b->hp, layer, t->cols) == 0 || (t->rows && product(b->hp, layer, t->rows) == 0) ||
-           (t->from_hf == STACK && b->hp->experts[layer] == 0);
+    if (t->from_hf == STACK && b->hp->experts[layer] == 0) return true;
+    return product(b->hp, layer, t->cols) == 0 || (t->rows && product(b->hp, layer, t->rows) == 0);
 }
 
 struct finder {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * check_experts.c: route, which chooses experts, and combine, which adds up what they give. */
+ * check_experts.c: route, which chooses experts, the grouping of tokens by expert, and combine,
+ * which adds up what they give. */
 #include <math.h>
 
 #include "check.h"
@@ -71,6 +72,29 @@ static void run_nan(struct check_row *row, const void *arg) {
     for (uint32_t i = 0; i < c->used; i++) CHECK_THAT(row, got[c->used + i] < (float)c->experts);
 }
 
+/* Every pair once, where pair[] says, and in order. */
+static void run_group(struct check_row *row, const void *arg) {
+    const struct experts_case *c = arg;
+    enum { TOKENS = 50 };
+    uint32_t pairs = TOKENS * c->used, seen = 0;
+    float *route_of = check_output(row, 2 * pairs);
+    for (uint32_t t = 0; t < TOKENS; t++)
+        route(c, kernels_ref(), make(row, PLAIN, c->experts), route_of + 2 * c->used * t);
+    uint32_t *first = check_scratch(row, (c->experts + 1) * sizeof *first),
+             *token = check_scratch(row, pairs * sizeof *token),
+             *pair = check_scratch(row, pairs * sizeof *pair);
+    experts_group(route_of, TOKENS, c->experts, c->used, first, token, pair);
+    CHECK_THAT(row, first[0] == 0 && first[c->experts] == pairs);
+    for (uint32_t e = 0; e < c->experts; e++)
+        for (uint32_t t = 0; t < TOKENS; t++)
+            for (uint32_t i = 0; i < c->used; i++) {
+                if (route_of[(2 * t + 1) * c->used + i] != (float)e) continue;
+                CHECK_THAT(row, pair[t * c->used + i] == seen && token[seen] == t);
+                CHECK_THAT(row, seen >= first[e] && seen < first[e + 1]);
+                seen++;
+            }
+}
+
 static void run_combine(struct check_row *row, const void *arg) {
     const struct experts_case *c = arg;
     enum { ROWS = 9 };
@@ -91,6 +115,10 @@ static void run_combine(struct check_row *row, const void *arg) {
 void check_experts(struct check *check) {
     static const uint32_t counts[][2] = {{1, 1},   {4, 2},   {15, 15}, {16, 4},
                                          {60, 17}, {128, 8}, {257, ROUTE_USED_MAX}};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct experts_case c = {.experts = counts[i][0], .used = counts[i][1]};
+        check_run(check, run_group, &c, "experts_group.%u_of_%u", c.used, c.experts);
+    }
     CHECK_ISAS(check, isa)
         for (int kind = 0; kind < KINDS; kind++) {
             struct experts_case c = {.isa = isa, .kind = (enum kind)kind};

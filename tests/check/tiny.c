@@ -33,7 +33,10 @@ struct weight *tiny_experts(struct tiny *t, const struct quant *quant, uint32_t 
                             uint32_t rows, uint32_t cols) {
     const void **expert = arena_array(&t->arena, experts, sizeof *expert);
     struct weight *w = NULL;
-    for (uint32_t e = 0; e < experts; e++) expert[e] = (w = tiny_weight(t, quant, rows, cols))->data;
+    for (uint32_t e = 0; e < experts; e++) {
+        w = tiny_weight(t, quant, rows, cols);
+        expert[e] = w->data;
+    }
     w->experts = experts;
     w->expert = expert;
     w->data = NULL;

@@ -130,13 +130,15 @@ static void cache_formats_must_divide_the_heads(void **state) {
  * the other. */
 static void only_active_experts_are_read(void **state) {
     (void)state;
-    struct opened o = open_model("tests/golden/tiny_moe.gguf", &(ob_engine_options){.device = "cpu"});
+    ob_engine_options options = {.device = "cpu"};
+    struct opened o = open_model("tests/golden/tiny_moe.gguf", &options);
     const struct model *m = engine_model(o.engine);
     struct engine_work work = engine_work(o.engine);
     const uint64_t idle = 4 * (35840 + 33920), row = 256 / 32 * 34, rows = m->hp.vocab;
     assert_int_equal(work.expert_bytes, 2 * (35840 + 33920));
     assert_int_equal(work.token_bytes, m->weight_bytes - idle - (rows - 1) * row);
-    assert_int_equal(work.token_products, 2 * (256 * (256 + 2 * 128 + 256) + 6 * 256 + 2 * 3 * 64 * 256));
+    assert_int_equal(work.token_products,
+                     2 * (256 * (256 + 2 * 128 + 256) + 6 * 256 + 2 * 3 * 64 * 256));
     close_model(&o);
 }
 

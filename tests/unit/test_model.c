@@ -292,7 +292,8 @@ static void experts_are_counted(void **state) {
     struct model *model = NULL;
     struct change moe = {MOE};
     assert_int_equal(open_changed(state, &moe, &source, &model, NULL), OB_OK);
-    assert_int_equal(model->parameters - model->active_parameters, LAYERS * (EXPERTS - USED) * EACH);
+    assert_int_equal(model->parameters - model->active_parameters,
+                     LAYERS * (EXPERTS - USED) * EACH);
     uint64_t bytes = 0;
     for (size_t i = 0; i < source_tensor_count(source); i++)
         bytes += source_tensor_at(source, i)->bytes;

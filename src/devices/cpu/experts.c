@@ -43,26 +43,6 @@ bool cpu_groups_make(struct device_plan *p, uint32_t experts, uint32_t used) {
     return g->first && g->piece && g->token && g->pair;
 }
 
-/* Pairs in order of expert, then token: counted, then placed. */
-static void group(struct device_plan *p, const float *route, uint32_t experts, uint32_t used) {
-    struct cpu_groups *g = &p->groups;
-    uint32_t tokens = p->step->tokens;
-    g->experts = experts;
-    g->used = used;
-    memset(g->first, 0, ((size_t)experts + 1) * sizeof *g->first);
-    for (uint32_t t = 0; t < tokens; t++)
-        for (uint32_t i = 0; i < used; i++) g->first[(uint32_t)route[(2 * t + 1) * used + i] + 1]++;
-    for (uint32_t e = 0; e < experts; e++) g->first[e + 1] += g->first[e];
-    for (uint32_t t = 0; t < tokens; t++)
-        for (uint32_t i = 0; i < used; i++) {
-            uint32_t at = g->first[(uint32_t)route[(2 * t + 1) * used + i]]++;
-            g->token[at] = t;
-            g->pair[t * used + i] = at;
-        }
-    for (uint32_t e = experts; e > 0; e--) g->first[e] = g->first[e - 1]; /* ends to beginnings */
-    g->first[0] = 0;
-}
-
 struct route {
     const struct kernels *kernels;
     enum route_kind kind;
@@ -89,8 +69,11 @@ void cpu_route(struct device_plan *p, const struct node *n) {
         route_row(&r, 0, 0);
     else
         pool_run(p->device->pool, p->step->tokens, route_row, &r);
-    p->groups.of = n->out[0];
-    group(p, r.out, r.experts, r.used);
+    struct cpu_groups *g = &p->groups;
+    g->of = n->out[0];
+    g->experts = r.experts;
+    g->used = r.used;
+    experts_group(r.out, p->step->tokens, r.experts, r.used, g->first, g->token, g->pair);
 }
 
 /* ---- linear ---- */

@@ -144,7 +144,9 @@ static void combine_rows(const struct job *j, uint32_t from, uint32_t to) {
         kernels_of(j)->combine(in(j, 0, 0), g->pair + (size_t)i * g->used, in(j, 1, i), g->used,
                                j->width, out(j, i));
 }
-static void run_combine(struct device_plan *p, const struct node *n) { run_rows(p, n, combine_rows); }
+static void run_combine(struct device_plan *p, const struct node *n) {
+    run_rows(p, n, combine_rows);
+}
 
 static void run_attention(struct device_plan *p, const struct node *n) { cpu_attention(p, n); }
 static void run_linear(struct device_plan *p, const struct node *n) { cpu_linear(p, n); }
