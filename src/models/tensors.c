@@ -29,7 +29,7 @@ static uint64_t dimension(const struct hparams *hp, uint32_t layer, struct str n
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (str_is(name, table[i].name)) return table[i].value;
-    assert(!"a hyperparameter");
+    assert(false); /* no hyperparameter */
     return 0;
 }
 
