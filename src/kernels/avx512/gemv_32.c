@@ -58,7 +58,7 @@ INLINE struct halves codes_mxfp4(const uint8_t *const block[4]) {
     return looked_up(sixteens(block, offsetof(struct mxfp4_block, qs)), mxfp4_value);
 }
 
-/* Codes with their fifth bits, bit i of the four bytes at `high` that of weight i: a window of eight
+/* Codes with their fifth bits, bit i of the four bytes at `high` that of weight i: a window of 8
  * bits for each code puts its bit at 4. */
 INLINE struct halves codes_5(const uint8_t *const block[4], const size_t high, const size_t at) {
     const __m512i window[2] = {
