@@ -100,8 +100,22 @@ static tile_mul *choose_mul(const struct quant *quant) {
     return half ? mul16_small : mul32_small;
 }
 
+/* ---- one token ---- */
+
+INLINE __m256i dot8(__m256i sum, __m256i code, __m256i q) {
+    __m256i words = _mm256_maddubs_epi16(code, q);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+}
+INLINE __m256i dot8_wide(__m256i sum, __m256i code, __m256i q) {
+    __m256i w = _mm256_xor_si256(code, _mm256_set1_epi8((char)0x80));
+    return dot8(sum, _mm256_abs_epi8(w), _mm256_sign_epi8(q, w));
+}
+
+#include "kernels/body/gemv_256.h"
+
 static const struct tile_isa isa = {
     .choose_mul = choose_mul,
+    .gemv = TILE_GEMV,
     .unpack = TILE_UNPACK,
 };
 

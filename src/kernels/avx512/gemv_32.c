@@ -65,15 +65,15 @@ INLINE struct halves codes_5(const uint8_t *const block[4], const size_t high, c
         _mm512_set4_epi32(0x0b0a0908, 0x07060504, 0x03020100, 0x3f3e3d3c),
         _mm512_set4_epi32(0x1b1a1918, 0x17161514, 0x13121110, 0x0f0e0d0c)};
     const __m512i sixteen = _mm512_set1_epi8(16);
-    const int or_and = 0xf8; /* a | (b & c) */
+    enum { OR_AND = 0xf8 }; /* a | (b & c) */
     struct halves h = nibbles(sixteens(block, at));
     __m512i bits = _mm512_broadcastd_epi32(_mm_loadu_si32(block[0] + high));
     UNROLL for (int i = 1; i < 4; i++) bits = _mm512_mask_broadcastd_epi32(
         bits, (__mmask16)(0xf << 4 * i), _mm_loadu_si32(block[i] + high));
     h.first = _mm512_ternarylogic_epi64(
-        h.first, _mm512_multishift_epi64_epi8(window[0], bits), sixteen, or_and);
+        h.first, _mm512_multishift_epi64_epi8(window[0], bits), sixteen, OR_AND);
     h.second = _mm512_ternarylogic_epi64(
-        h.second, _mm512_multishift_epi64_epi8(window[1], bits), sixteen, or_and);
+        h.second, _mm512_multishift_epi64_epi8(window[1], bits), sixteen, OR_AND);
     return h;
 }
 INLINE struct halves codes_q5_0(const uint8_t *const block[4]) {

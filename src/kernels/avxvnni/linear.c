@@ -10,7 +10,7 @@
 
 enum { TOKENS = 3, ROWS = 2 * LANES };
 
-INLINE __m256i quad(const int8_t *p) {
+INLINE __m256i four(const int8_t *p) {
     int32_t v;
     memcpy(&v, p, sizeof v);
     return _mm256_set1_epi32(v);
@@ -32,7 +32,7 @@ INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32
             __m256i w0 = _mm256_load_si256((const __m256i *)code);
             __m256i w1 = _mm256_load_si256((const __m256i *)(code + LANES));
             UNROLL for (int t = 0; t < tokens; t++) {
-                __m256i q = quad(x[t].q + s * (uint32_t)sub + 4 * j);
+                __m256i q = four(x[t].q + s * (uint32_t)sub + 4 * j);
                 dot[t][0] = _mm256_dpbusd_avx_epi32(dot[t][0], w0, q);
                 dot[t][1] = _mm256_dpbusd_avx_epi32(dot[t][1], w1, q);
             }
@@ -68,7 +68,20 @@ INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x,
 
 #include "kernels/body/linear_unsigned.h"
 
-static const struct tile_isa isa = {.choose_mul = choose_mul, .unpack = TILE_UNPACK};
+/* ---- one token ---- */
+
+INLINE __m256i dot8(__m256i sum, __m256i code, __m256i q) {
+    return _mm256_dpbusd_avx_epi32(sum, code, q);
+}
+#define dot8_wide dot8
+
+#include "kernels/body/gemv_256.h"
+
+static const struct tile_isa isa = {
+    .choose_mul = choose_mul,
+    .gemv = TILE_GEMV,
+    .unpack = TILE_UNPACK,
+};
 
 void act_pack_avxvnni(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
                       uint32_t tokens, void *packed) {

@@ -60,9 +60,20 @@ INLINE void tile_blocks(const uint8_t *w, size_t stride, uint32_t blocks, struct
 }
 
 /* ---- blocks of 32: 4-bit codes, the low nibbles first ---- */
+INLINE void half_scale(const uint8_t *p, size_t stride, struct place to) {
+    put_scale(to, 0, lanes_half_at(p, stride));
+}
+/* An offset is a negative min. */
+INLINE void half_scale_offset(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u head[4];
+    lanes_load(p, stride, head);
+    put_scale(to, 0, lanes_half(head[0] & 0xffff));
+    put_min(to, 0, -lanes_half(head[0] >> 16));
+}
+
 INLINE void block_q4_0(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4];
-    put_scale(to, 0, lanes_half_at(p, stride));
+    half_scale(p, stride, to);
     lanes_load(p + offsetof(struct q4_0_block, qs), stride, v);
     for (int j = 0; j < 4; j++) {
         put_code(to, j, low_nibbles(v[j]));
@@ -71,10 +82,8 @@ INLINE void block_q4_0(const uint8_t *p, size_t stride, struct place to) {
 }
 
 INLINE void block_q4_1(const uint8_t *p, size_t stride, struct place to) {
-    lanes_u head[4], v[4];
-    lanes_load(p, stride, head);
-    put_scale(to, 0, lanes_half(head[0] & 0xffff));
-    put_min(to, 0, -lanes_half(head[0] >> 16));
+    lanes_u v[4];
+    half_scale_offset(p, stride, to);
     lanes_load(p + offsetof(struct q4_1_block, qs), stride, v);
     for (int j = 0; j < 4; j++) {
         put_code(to, j, low_nibbles(v[j]));
@@ -89,16 +98,20 @@ INLINE void lookup_nibbles(lanes_u v, const uint8_t table[16], struct place to, 
 
 INLINE void block_iq4_nl(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4];
-    put_scale(to, 0, lanes_half_at(p, stride));
+    half_scale(p, stride, to);
     lanes_load(p + offsetof(struct iq4_nl_block, qs), stride, v);
     for (int j = 0; j < 4; j++) lookup_nibbles(v[j], iq4_nl_value, to, j);
 }
 
-INLINE void block_mxfp4(const uint8_t *p, size_t stride, struct place to) {
+INLINE void scales_mxfp4(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4];
     lanes_load(p, stride, v);
     lanes_u e = v[0] & 0xff, small = (lanes_u)(e < 2);
     put_scale(to, 0, (lanes_f)((small & 0x00200000u << (e & 1)) | (~small & (e - 1) << 23)));
+}
+INLINE void block_mxfp4(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    scales_mxfp4(p, stride, to);
     lanes_load(p + offsetof(struct mxfp4_block, qs), stride, v);
     for (int j = 0; j < 4; j++) lookup_nibbles(v[j], mxfp4_value, to, j);
 }
@@ -131,7 +144,7 @@ INLINE void block_q5_1(const uint8_t *p, size_t stride, struct place to) {
 /* ---- Q8_0 ---- */
 INLINE void block_q8_0(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4];
-    put_scale(to, 0, lanes_half_at(p, stride));
+    half_scale(p, stride, to);
     for (int i = 0; i < 2; i++) {
         lanes_load(p + offsetof(struct q8_0_block, qs) + 16 * i, stride, v);
         for (int j = 0; j < 4; j++) put_code(to, 4 * i + j, v[j] ^ 0x80808080);
@@ -139,7 +152,7 @@ INLINE void block_q8_0(const uint8_t *p, size_t stride, struct place to) {
 }
 
 /* ---- 2-bit codes: Q2_K, TQ2_0, and the low bits of Q3_K ---- */
-INLINE void block_q2_k(const uint8_t *p, size_t stride, struct place to) {
+INLINE void scales_q2_k(const uint8_t *p, size_t stride, struct place to) {
     lanes_u a[4], v[4];
     lanes_load(p + offsetof(struct q2_k_block, dmin) - 14, stride, v); /* ends with d, dmin */
     lanes_f d = lanes_half(v[3] & 0xffff), dmin = lanes_half(v[3] >> 16);
@@ -149,6 +162,10 @@ INLINE void block_q2_k(const uint8_t *p, size_t stride, struct place to) {
         put_scale(to, s, d * to_float(both & 15));
         put_min(to, s, dmin * to_float(both >> 4 & 15));
     }
+}
+INLINE void block_q2_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    scales_q2_k(p, stride, to);
     for (int i = 0; i < 4; i++) { /* 16 bytes of qs: half of a group of 32, in half i / 2 */
         lanes_load(p + offsetof(struct q2_k_block, qs) + 16 * i, stride, v);
         for (int j = 0; j < 4; j++)
@@ -169,8 +186,8 @@ INLINE void block_tq2_0(const uint8_t *p, size_t stride, struct place to) {
     }
 }
 
-INLINE void block_q3_k(const uint8_t *p, size_t stride, struct place to) {
-    lanes_u v[4], high[2][4], sc[3];
+INLINE void scales_q3_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4], sc[3];
     lanes_load(p + offsetof(struct q3_k_block, d) - 14, stride, v); /* 2 bytes, scales, d */
     for (int i = 0; i < 3; i++) sc[i] = v[i] >> 16 | v[i + 1] << 16;
     lanes_f d = lanes_half(v[3] >> 16);
@@ -179,6 +196,10 @@ INLINE void block_q3_k(const uint8_t *p, size_t stride, struct place to) {
         lanes_u top = sc[2] >> (8 * (s % 4) + s / 4 * 2) & 3;
         put_scale(to, s, d * to_float((low | top << 4) - 32));
     }
+}
+INLINE void block_q3_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4], high[2][4];
+    scales_q3_k(p, stride, to);
     lanes_load(p, stride, high[0]);
     lanes_load(p + 16, stride, high[1]);
     for (int i = 0; i < 4; i++) {
@@ -191,7 +212,9 @@ INLINE void block_q3_k(const uint8_t *p, size_t stride, struct place to) {
 }
 
 /* ---- Q4_K ---- */
-INLINE void q4_k_scales(const lanes_u head[4], struct place to) {
+INLINE void scales_q4_k(const uint8_t *p, size_t stride, struct place to) { /* and Q5_K */
+    lanes_u head[4];
+    lanes_load(p, stride, head);
     lanes_f d = lanes_half(head[0] & 0xffff), dmin = lanes_half(head[0] >> 16);
     for (int s = 0; s < 4; s++) {
         lanes_u a = head[1] >> 8 * s, b = head[2] >> 8 * s, c = head[3] >> 8 * s;
@@ -204,8 +227,7 @@ INLINE void q4_k_scales(const lanes_u head[4], struct place to) {
 
 INLINE void block_q4_k(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4];
-    lanes_load(p, stride, v);
-    q4_k_scales(v, to);
+    scales_q4_k(p, stride, to);
     for (int i = 0; i < 8; i++) { /* 16 bytes of qs, half of a group */
         lanes_load(p + offsetof(struct q4_k_block, qs) + 16 * i, stride, v);
         for (int j = 0; j < 4; j++) {
@@ -219,8 +241,7 @@ INLINE void block_q4_k(const uint8_t *p, size_t stride, struct place to) {
 /* ---- Q5_K ---- */
 INLINE void block_q5_k(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4], high[2][4];
-    lanes_load(p, stride, v);
-    q4_k_scales(v, to);
+    scales_q4_k(p, stride, to);
     lanes_load(p + offsetof(struct q5_k_block, qh), stride, high[0]);
     lanes_load(p + offsetof(struct q5_k_block, qh) + 16, stride, high[1]);
     for (int i = 0; i < 8; i++) { /* 16 bytes of qs: half of group i / 2 */
@@ -234,7 +255,7 @@ INLINE void block_q5_k(const uint8_t *p, size_t stride, struct place to) {
 }
 
 /* ---- IQ4_XS ---- */
-INLINE void block_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
+INLINE void scales_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
     lanes_u v[4];
     lanes_load(p, stride, v);
     lanes_f d = lanes_half(v[0] & 0xffff);
@@ -242,6 +263,10 @@ INLINE void block_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
         lanes_u scale = (v[1] >> 4 * s & 15) | (v[0] >> (16 + 2 * s) & 3) << 4;
         put_scale(to, s, d * to_float(scale - 32));
     }
+}
+INLINE void block_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u v[4];
+    scales_iq4_xs(p, stride, to);
     for (int s = 0; s < 8; s++) {
         lanes_load(p + offsetof(struct iq4_xs_block, qs) + 16 * s, stride, v);
         for (int j = 0; j < 4; j++) lookup_nibbles(v[j], iq4_nl_value, to, 8 * s + j);
@@ -249,11 +274,15 @@ INLINE void block_iq4_xs(const uint8_t *p, size_t stride, struct place to) {
 }
 
 /* ---- Q6_K ---- */
-INLINE void block_q6_k(const uint8_t *p, size_t stride, struct place to) {
-    lanes_u a[4], b[4], h[4];
+INLINE void scales_q6_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u a[4];
     lanes_f d = lanes_half_at(p + offsetof(struct q6_k_block, d), stride);
     lanes_load(p + offsetof(struct q6_k_block, scales), stride, a);
     for (int s = 0; s < 16; s++) put_scale(to, s, d * signed_byte(a[s / 4], s % 4));
+}
+INLINE void block_q6_k(const uint8_t *p, size_t stride, struct place to) {
+    lanes_u a[4], b[4], h[4];
+    scales_q6_k(p, stride, to);
     for (int i = 0; i < 4; i++) { /* 16 bytes of qh: half of a group of 32, in half i / 2 */
         const uint8_t *ql = p + i / 2 * 64 + i % 2 * 16;
         lanes_load(ql, stride, a);
