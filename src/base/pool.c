@@ -157,7 +157,7 @@ void pool_run(struct pool *pool, uint32_t chunks, void (*fn)(void *, uint32_t, u
               void *arg) {
     if (chunks == 0) return;
     if (pool->cpu && confined_by != pool) {
-        os_thread_confine(pool->cpu, pool->threads);
+        os_thread_confine(pool->cpu, 1);
         confined_by = pool;
     }
     if (chunks == 1 || pool->threads == 1) {

@@ -12,8 +12,8 @@
 struct pool;
 
 /* threads >= 1, the caller included; NULL when out of memory or threads. cpu [threads], copied:
- * each worker runs on one of them, the caller of pool_run (from then on, until it frees the pool)
- * on any of them; NULL: anywhere. */
+ * thread i runs on cpu[i], thread 0 being the caller of pool_run from then on until it frees the
+ * pool; NULL: anywhere. */
 struct pool *pool_new(uint32_t threads, const uint32_t *cpu);
 void pool_free(struct pool **pool);
 uint32_t pool_threads(const struct pool *pool);

@@ -9,7 +9,7 @@
  * runs it, or what came before. Float rows are contiguous ([rows, cols], no padding), so only a
  * value's first row is sure to be 64-byte aligned; weights may have any alignment.
  *
- * Arithmetic that all tables but ref share (the law, design section 6):
+ * Arithmetic that all tables but ref share (the law: docs/ARCHITECTURE.md):
  *   - exp, tanh, erf, sin, cos are ours (body/math.h), the same polynomial for every ISA.
  *   - a sum over a row of floats runs in 16 lanes: lane l sums elements l, l+16, ... in order, with
  *     one fused multiply-add each; lanes are added as ((l, l+8), (l, l+4), (l, l+2), (l, l+1));

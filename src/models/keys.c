@@ -73,6 +73,28 @@ ob_status build_refuse(const struct build *b, ob_status status, const char *gguf
 /* At a key whose spelling is known. */
 #define REFUSE(b, name, error, ...) build_refuse(b, OB_ERR_FORMAT, name, name, error, __VA_ARGS__)
 
+ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error) {
+    char scratch[NAME_MAX_BYTES];
+    const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
+    if (!key || source_bool(b->source, key, 0, io)) return OB_OK;
+    return REFUSE(b, key, error, "is not true or false");
+}
+
+ob_status build_plain(struct build *b, const struct plain *list, ob_error *error) {
+    for (const struct plain *p = list; p->gguf || p->hf; p++) {
+        char scratch[NAME_MAX_BYTES], is[32];
+        double v;
+        const char *key = build_key(b, p->gguf, p->hf, scratch, sizeof scratch);
+        if (!key) continue;
+        if (!source_f64(b->source, key, 0, &v)) return REFUSE(b, key, error, "is not a number");
+        if (v != p->value && v != p->also)
+            return build_refuse(b, OB_ERR_UNSUPPORTED, key, key, error,
+                                "%s, which is %s, is not supported in this family",
+                                str_number(v, is), p->what);
+    }
+    return OB_OK;
+}
+
 static bool in_range(const struct key *k, double v) {
     return isfinite(v) && v >= k->min && (k->max == 0 || v <= k->max);
 }
@@ -131,6 +153,10 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
         return read_layers(b, k, name, list, error);
     }
     if (name) {
+        uint64_t n = source_count(b->source, name);
+        if (n != 1)
+            return REFUSE(b, name, error, "has %llu entries, one number is wanted",
+                          (unsigned long long)n);
         ob_status s = read_number(b, k, name, 0, &v, error);
         if (s != OB_OK) return s;
     }

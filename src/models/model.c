@@ -33,8 +33,11 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
     for (size_t i = 0; i < recipe_count; i++)
         if (matches(recipe_list[i], source_kind(source), arch)) return *out = recipe_list[i], OB_OK;
     struct buf known = BUF_INIT;
+    bool gguf = source_kind(source) == SOURCE_GGUF;
     for (size_t i = 0; i < recipe_count; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "", recipe_list[i]->family);
+        if (!gguf || recipe_list[i]->gguf)
+            buf_printf(&known, "%s%s", known.n ? ", " : "",
+                       gguf ? recipe_list[i]->gguf : recipe_list[i]->model_type);
     ob_status s =
         error_set(error, OB_ERR_UNSUPPORTED, "architecture \"%.*s\" has no recipe (known: %s)",
                   STR_ARG(arch), known.p ? known.p : "");

@@ -7,10 +7,10 @@
 
 static ob_status derive(struct build *b, ob_error *error) {
     bool sum_to_one = source_kind(b->source) == SOURCE_GGUF;
-    source_bool(b->source, sum_to_one ? "{arch}.expert_weights_norm" : "norm_topk_prob", 0,
-                &sum_to_one);
+    ob_status s =
+        build_flag(b, "{arch}.expert_weights_norm", "norm_topk_prob", &sum_to_one, error);
     b->hp->route = sum_to_one ? ROUTE_SOFTMAX_CHOSEN : ROUTE_SOFTMAX;
-    ob_status s = qwen2_derive(b, error);
+    if (s == OB_OK) s = qwen2_derive(b, error);
     return s == OB_OK ? moe_sizes(b, error) : s;
 }
 

@@ -95,6 +95,18 @@ bool build_f32(struct build *b, const char *gguf, const char *hf, float *out);
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out);
 bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out);
 
+/* A boolean; *io stays as it is where the source has none. Another kind of value is refused. */
+ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error);
+
+/* Keys that may ask for what a recipe does not compute: a value other than these two is refused.
+ * The list ends with gguf = hf = NULL. */
+struct plain {
+    const char *gguf, *hf;
+    double value, also;
+    const char *what; /* "a scale of the experts' weights" */
+};
+ob_status build_plain(struct build *b, const struct plain *list, ob_error *error);
+
 /* An error at a key or tensor, by the name that this source's spelling has for it ("{arch}" filled
  * in; the first of '|'-separated paths). Returns status. */
 ob_status build_refuse(const struct build *b, ob_status status, const char *gguf, const char *hf,

@@ -109,6 +109,9 @@ def test_versus(engines, tmp_path):
     (['--peer', 'new=x'], 'two peers of one name'),
     (['--peer', 'x'], 'is not NAME=PROGRAM'),
     (['--batched', 'new=./nosuch', '-b', '2'], './nosuch: No such file'),
+    (['--peer', 'gone=./nosuch'], './nosuch: No such file'),
+    (['--batched', 'other=./nosuch'], 'no peer of this name'),
+    (['--json', '/nosuch/v.json'], '/nosuch/v.json: No such file'),
     (['-m', 'nosuch'], 'nosuch: no such model'),
 ])
 def test_wrong_words(engines, words, message):

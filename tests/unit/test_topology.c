@@ -132,6 +132,16 @@ static void threads_run_where_they_are_told(void **state) {
     assert_true(seen[0] == 1ull << on.cpu[0] && seen[1] == seen[0]);
     pool_free(&pool);
     assert_true(mine() == before);
+    uint64_t others = before & ~(1ull << on.cpu[0]);
+    if (others) { /* each on its own */
+        const uint32_t two[2] = {on.cpu[0], (uint32_t)__builtin_ctzll(others)};
+        pool = pool_new(2, two);
+        seen[1] = 0;
+        for (int i = 0; i < 100 && !seen[1]; i++) pool_run(pool, 16, note, seen);
+        assert_true(seen[0] == 1ull << two[0] && (!seen[1] || seen[1] == 1ull << two[1]));
+        pool_free(&pool);
+        assert_true(mine() == before);
+    }
     free(on.cpu);
 }
 

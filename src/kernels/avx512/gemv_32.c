@@ -134,10 +134,11 @@ INLINE void gemv(const uint8_t *w, size_t stride, uint32_t blocks, const struct 
             }
             across16(p, s);
             UNROLL for (uint32_t j = 0; j < 4; j++) {
-                if (j >= some) break;
-                struct factors f = factors(words(at + j * bytes, row));
-                acc = step(acc, s[j], x, i + j, f.scale);
-                if (has_min) acc = step_min(acc, x, i + j, f.min);
+                if (j < some) {
+                    struct factors f = factors(words(at + j * bytes, row));
+                    acc = step(acc, s[j], x, i + j, f.scale);
+                    if (has_min) acc = step_min(acc, x, i + j, f.min);
+                }
             }
         }
         _mm512_storeu_ps(y, acc);

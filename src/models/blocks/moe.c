@@ -29,14 +29,37 @@ const struct tensor moe_tensors[] = {
     {0},
 };
 
+/* Other routers and shared experts. */
+static const struct plain plain[] = {
+    {"{arch}.expert_gating_func", NULL, 1, 1, "another gating function than softmax"},
+    {"{arch}.expert_weights_scale", "routed_scaling_factor", 1, 0, "a scale of experts' weights"},
+    {"{arch}.expert_group_count", "n_group", 0, 1, "a number of groups of experts"},
+    {"{arch}.expert_shared_count", "n_shared_experts|num_shared_experts", 0, 0,
+     "a number of shared experts"},
+    {"{arch}.expert_shared_feed_forward_length", "shared_expert_intermediate_size", 0, 0,
+     "the width of a shared expert"},
+    {0},
+};
+
 /* Qwen's configurations name plain layers by a list and a step. */
-static bool is_dense(struct build *b, uint32_t layer) {
-    uint32_t step = 1;
+static ob_status check_dense(struct build *b, uint64_t *step, ob_error *error) {
+    static const char every[] = "decoder_sparse_step", list[] = "mlp_only_layers";
+    uint64_t layer;
+    *step = 1;
+    if (source_kind(b->source) != SOURCE_HF) return OB_OK;
+    if (source_has(b->source, every) &&
+        (!source_u64(b->source, every, 0, step) || *step == 0))
+        return build_refuse(b, OB_ERR_FORMAT, every, every, error, "is not a whole number >= 1");
+    for (uint64_t i = 0; i < source_count(b->source, list); i++)
+        if (!source_u64(b->source, list, i, &layer))
+            return build_refuse(b, OB_ERR_FORMAT, list, list, error, "is no list of layers");
+    return OB_OK;
+}
+
+static bool is_dense(const struct build *b, uint64_t step, uint32_t layer) {
     uint64_t named;
-    if (layer < b->hp->dense_layers) return true;
+    if (layer < b->hp->dense_layers || (layer + 1) % step != 0) return true;
     if (source_kind(b->source) != SOURCE_HF) return false;
-    build_u32(b, NULL, "decoder_sparse_step", &step);
-    if (step == 0 || (layer + 1) % step != 0) return true;
     for (uint64_t i = 0; i < source_count(b->source, "mlp_only_layers"); i++)
         if (source_u64(b->source, "mlp_only_layers", i, &named) && named == layer) return true;
     return false;
@@ -54,9 +77,19 @@ ob_status moe_sizes(struct build *b, ob_error *error) {
         return build_refuse(b, OB_ERR_FORMAT, "{arch}.expert_used_count", "num_experts_per_tok",
                             error, "%u experts a token, the model has %u", hp->expert_used,
                             hp->expert_count);
+    uint64_t step;
+    ob_status s = build_plain(b, plain, error);
+    if (s == OB_OK) s = check_dense(b, &step, error);
+    if (s != OB_OK) return s;
+    bool as_plain = hp->expert_ffn == 0; /* experts are as wide as the file says of all MLPs */
     for (uint32_t i = 0; i < hp->layers; i++) {
-        if (is_dense(b, i)) continue;
+        if (is_dense(b, step, i)) continue;
         if (hp->expert_ffn == 0) hp->expert_ffn = hp->ffn[i];
+        if (as_plain && hp->ffn[i] != hp->expert_ffn)
+            return build_refuse(b, OB_ERR_UNSUPPORTED, "{arch}.feed_forward_length",
+                                "intermediate_size", error,
+                                "experts of %u in one layer, of %u in another", hp->expert_ffn,
+                                hp->ffn[i]);
         hp->experts[i] = hp->expert_count;
         hp->ffn[i] = 0;
     }
