@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "format/gguf_write.h"
@@ -230,6 +231,48 @@ static void lies_about_one_expert_are_named(void **state) {
     tempdir_empty(*state);
 }
 
+/* What config.json says of routers, steps and lists. */
+static void lies_of_a_configuration_are_named(void **state) {
+    static const struct {
+        const char *key, *value, *says;
+    } bad[] = {
+        {"norm_topk_prob", "\"true\"", "norm_topk_prob: is not true or false"},
+        {"decoder_sparse_step", "1.5", "decoder_sparse_step: is not a whole number >= 1"},
+        {"decoder_sparse_step", "0", "decoder_sparse_step: is not a whole number >= 1"},
+        {"mlp_only_layers", "[\"0\"]", "mlp_only_layers: is no list of layers"},
+        {"routed_scaling_factor", "2.5", "routed_scaling_factor: 2.5, which is a scale"},
+        {"shared_expert_intermediate_size", "16", "shared_expert_intermediate_size: 16, which is"},
+        {"num_experts_per_tok", "[1, 2]", "num_experts_per_tok: has 2 entries"},
+    };
+    char *config, *weights, line[1024];
+    size_t bytes, weights_bytes;
+    assert_int_equal(os_read_file(MOE_DIR "/config.json", 1 << 20, &config, &bytes, NULL), OB_OK);
+    assert_int_equal(
+        os_read_file(MOE_DIR "/model.safetensors", 1 << 20, &weights, &weights_bytes, NULL), OB_OK);
+    tempdir_write(*state, "model.safetensors", weights, weights_bytes);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct source *source;
+        struct model *model = NULL;
+        ob_error error;
+        json_t *json = json_loadb(config, bytes, 0, NULL);
+        assert_int_equal(json_object_set_new(json, bad[i].key,
+                                             json_loads(bad[i].value, JSON_DECODE_ANY, NULL)),
+                         0);
+        char *text = json_dumps(json, 0);
+        json_decref(json);
+        tempdir_write(*state, "config.json", text, strlen(text));
+        free(text);
+        assert_int_equal(source_open(*state, &source, &error), OB_OK);
+        assert_int_not_equal(model_open(source, &model, &error), OB_OK);
+        if (!strstr(ob_error_line(&error, line, sizeof line), bad[i].says))
+            fail_msg("case %zu: %s", i, line);
+        source_close(&source);
+    }
+    free(config);
+    free(weights);
+    tempdir_empty(*state);
+}
+
 static void harmless_changes_are_taken(void **state) {
     static const struct change good[] = {
         {0},
@@ -314,6 +357,7 @@ int main(void) {
         cmocka_unit_test(lies_are_named),
         cmocka_unit_test(lies_about_experts_are_named),
         cmocka_unit_test(lies_about_one_expert_are_named),
+        cmocka_unit_test(lies_of_a_configuration_are_named),
         cmocka_unit_test(harmless_changes_are_taken),
         cmocka_unit_test(spoiled_weights_are_found),
         cmocka_unit_test(kv_memory_is_counted),
