@@ -30,9 +30,9 @@ void os_signal(os_cond *c);
 void os_broadcast(os_cond *c);
 bool os_thread_start(os_thread *t, void *(*fn)(void *), void *arg);
 void os_thread_join(os_thread *t);
-/* The calling thread runs on these processors alone, as do threads it starts from then on; false if
+/* The calling thread runs on this processor alone, as do threads it starts from then on; false if
  * the system refuses. os_thread_release: where it ran before the first confinement. */
-bool os_thread_confine(const uint32_t *cpu, uint32_t n);
+bool os_thread_confine(uint32_t cpu);
 void os_thread_release(void);
 void os_yield(void);
 void os_relax(void); /* spin-loop hint */

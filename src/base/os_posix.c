@@ -106,11 +106,10 @@ uint32_t os_cores(void) {
 static _Thread_local cpu_set_t unconfined;
 static _Thread_local bool confined;
 
-bool os_thread_confine(const uint32_t *cpu, uint32_t n) {
+bool os_thread_confine(uint32_t cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (uint32_t i = 0; i < n; i++)
-        if (cpu[i] < CPU_SETSIZE) CPU_SET(cpu[i], &set);
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
     if (!confined && sched_getaffinity(0, sizeof unconfined, &unconfined) != 0) return false;
     confined = sched_setaffinity(0, sizeof set, &set) == 0 || confined;
     return confined;

@@ -83,7 +83,7 @@ static void *worker_main(void *arg) {
     struct worker *self = arg;
     struct pool *pool = self->pool;
     uint32_t seen = 0;
-    if (pool->cpu) os_thread_confine(&pool->cpu[self->index], 1); /* refused: slower, no error */
+    if (pool->cpu) os_thread_confine(pool->cpu[self->index]); /* refused: slower, no error */
     while (!atomic_load(&pool->stop)) {
         for (int i = 0; i < SPIN && idle(pool, seen); i++) os_relax();
         if (idle(pool, seen)) {
@@ -157,7 +157,7 @@ void pool_run(struct pool *pool, uint32_t chunks, void (*fn)(void *, uint32_t, u
               void *arg) {
     if (chunks == 0) return;
     if (pool->cpu && confined_by != pool) {
-        os_thread_confine(pool->cpu, 1);
+        os_thread_confine(pool->cpu[0]);
         confined_by = pool;
     }
     if (chunks == 1 || pool->threads == 1) {

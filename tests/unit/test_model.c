@@ -188,6 +188,18 @@ static void lies_about_experts_are_named(void **state) {
     are_named(state, bad, sizeof bad / sizeof bad[0]);
 }
 
+static void is_refused(const char *path, size_t i, const char *says) {
+    struct source *source;
+    struct model *model = NULL;
+    ob_error error;
+    char line[1024];
+    assert_int_equal(source_open(path, &source, &error), OB_OK);
+    assert_int_not_equal(model_open(source, &model, &error), OB_OK);
+    if (!strstr(ob_error_line(&error, line, sizeof line), says))
+        fail_msg("case %zu: %s", i, line);
+    source_close(&source);
+}
+
 /* A Hugging Face directory has a tensor for each expert; its header is changed in place. */
 static void lies_about_one_expert_are_named(void **state) {
 #define LAST "model.layers.1.mlp.experts.3."
@@ -205,15 +217,12 @@ static void lies_about_one_expert_are_named(void **state) {
          DOWN "\"F16\",\"shape\":[32,16],\"data_offsets\":[121280,122304]",
          LAST "down_proj.weight: is of type F16, that of the first expert F32"},
     };
-    char *config, *weights, line[1024];
+    char *config, *weights;
     size_t config_bytes, bytes;
     assert_int_equal(os_read_file(MOE_DIR "/config.json", 1 << 20, &config, &config_bytes, NULL),
                      OB_OK);
     tempdir_write(*state, "config.json", config, config_bytes);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct source *source;
-        struct model *model = NULL;
-        ob_error error;
         assert_int_equal(
             os_read_file(MOE_DIR "/model.safetensors", 1 << 20, &weights, &bytes, NULL), OB_OK);
         char *at = strstr(weights + 8, bad[i].from); /* after the length, a JSON text */
@@ -221,11 +230,7 @@ static void lies_about_one_expert_are_named(void **state) {
         memcpy(at, bad[i].to, strlen(bad[i].to));
         tempdir_write(*state, "model.safetensors", weights, bytes);
         free(weights);
-        assert_int_equal(source_open(*state, &source, &error), OB_OK);
-        assert_int_not_equal(model_open(source, &model, &error), OB_OK);
-        if (!strstr(ob_error_line(&error, line, sizeof line), bad[i].says))
-            fail_msg("case %zu: %s", i, line);
-        source_close(&source);
+        is_refused(*state, i, bad[i].says);
     }
     free(config);
     tempdir_empty(*state);
@@ -244,16 +249,13 @@ static void lies_of_a_configuration_are_named(void **state) {
         {"shared_expert_intermediate_size", "16", "shared_expert_intermediate_size: 16, which is"},
         {"num_experts_per_tok", "[1, 2]", "num_experts_per_tok: has 2 entries"},
     };
-    char *config, *weights, line[1024];
+    char *config, *weights;
     size_t bytes, weights_bytes;
     assert_int_equal(os_read_file(MOE_DIR "/config.json", 1 << 20, &config, &bytes, NULL), OB_OK);
     assert_int_equal(
         os_read_file(MOE_DIR "/model.safetensors", 1 << 20, &weights, &weights_bytes, NULL), OB_OK);
     tempdir_write(*state, "model.safetensors", weights, weights_bytes);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct source *source;
-        struct model *model = NULL;
-        ob_error error;
         json_t *json = json_loadb(config, bytes, 0, NULL);
         assert_int_equal(json_object_set_new(json, bad[i].key,
                                              json_loads(bad[i].value, JSON_DECODE_ANY, NULL)),
@@ -262,11 +264,7 @@ static void lies_of_a_configuration_are_named(void **state) {
         json_decref(json);
         tempdir_write(*state, "config.json", text, strlen(text));
         free(text);
-        assert_int_equal(source_open(*state, &source, &error), OB_OK);
-        assert_int_not_equal(model_open(source, &model, &error), OB_OK);
-        if (!strstr(ob_error_line(&error, line, sizeof line), bad[i].says))
-            fail_msg("case %zu: %s", i, line);
-        source_close(&source);
+        is_refused(*state, i, bad[i].says);
     }
     free(config);
     free(weights);

@@ -9,7 +9,7 @@
 #include "quant/q5_k.h"
 #include "quant/q6_k.h"
 
-/* ---- Q4_K ---- */
+/* ---- Q4_K, and Q5_K with its scales ---- */
 
 struct scales {
     __m512 d, dmin;
@@ -50,29 +50,60 @@ INLINE __m512i apart(const int8_t *p) {
                               _mm256_loadu_si256((const __m256i *)(p + 64)), 1);
 }
 
-void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
-                      bool first, float *y) {
-    const __m512i nibble = _mm512_set1_epi8(15), row = row_offsets(stride);
+/* Both nibbles of 64 bytes: sub-blocks 4 g and 4 g + 2, and 4 g + 1 and 4 g + 3. */
+struct nibbles {
+    __m512i low, high;
+};
+
+INLINE struct nibbles codes_q4_k(const uint8_t *block, const uint32_t g) {
+    const __m512i nibble = _mm512_set1_epi8(15);
+    __m512i v = _mm512_loadu_si512(block + offsetof(struct q4_k_block, qs) + 64 * g);
+    return (struct nibbles){_mm512_and_si512(v, nibble),
+                            _mm512_and_si512(_mm512_srli_epi16(v, 4), nibble)};
+}
+
+/* The fifth bits of those sub-blocks go to bit 4: to the left with g = 0, to the right with 1. */
+INLINE struct nibbles codes_q5_k(const uint8_t *block, const uint32_t g) {
+    const __m512i nibble = _mm512_set1_epi8(15), fifth = _mm512_set1_epi8(16);
+    const __m512i left[2] = {_mm512_inserti64x4(_mm512_set1_epi16(4), _mm256_set1_epi16(2), 1),
+                             _mm512_inserti64x4(_mm512_set1_epi16(3), _mm256_set1_epi16(1), 1)};
+    const __m512i right[2] = {_mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1),
+                              _mm512_inserti64x4(_mm512_set1_epi16(1), _mm256_set1_epi16(3), 1)};
+    __m512i v = _mm512_loadu_si512(block + offsetof(struct q5_k_block, qs) + 64 * g);
+    __m512i t = _mm512_broadcast_i64x4(
+        _mm256_loadu_si256((const __m256i *)(block + offsetof(struct q5_k_block, qh))));
+    __m512i low = g == 0 ? _mm512_sllv_epi16(t, left[0]) : _mm512_srlv_epi16(t, right[0]);
+    __m512i high = g == 0 ? _mm512_sllv_epi16(t, left[1]) : _mm512_srlv_epi16(t, right[1]);
+    return (struct nibbles){
+        _mm512_or_si512(_mm512_and_si512(v, nibble), _mm512_and_si512(low, fifth)),
+        _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(v, 4), nibble),
+                        _mm512_and_si512(high, fifth))};
+}
+
+/* `ahead`: where in a block lines are fetched ahead with each 128 weights, ended by 0. */
+INLINE void gemv_nibbles(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
+                         bool first, float *y, const size_t bytes, const size_t ahead[2][2],
+                         struct nibbles (*const codes)(const uint8_t *, const uint32_t)) {
+    const __m512i row = row_offsets(stride);
     for (uint32_t half = 0; half < HALVES; half++, w += ROWS * stride, y += ROWS) {
         __m512 acc = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y);
         for (uint32_t b = 0; b < blocks; b++) {
-            const uint8_t *block = w + b * sizeof(struct q4_k_block);
+            const uint8_t *block = w + b * bytes;
             struct scales scales = scales_q4_k(block, row);
             UNROLL for (uint32_t g = 0; g < 2; g++) { /* 128 weights in 64 bytes */
                 __m512i low = apart(x->q + 256 * b + 128 * g),
                         high = apart(x->q + 256 * b + 128 * g + 32);
                 __m512i p[2][8], s[2][2];
                 UNROLL for (int r = 0; r < 8; r++) {
-                    const uint8_t *c0 = block + 16 + 64 * g + (size_t)(2 * r) * stride,
-                                  *c1 = c0 + stride;
-                    fetch_ahead(c0, stride);
-                    fetch_ahead(c1, stride);
-                    __m512i v0 = _mm512_loadu_si512(c0), v1 = _mm512_loadu_si512(c1);
-                    p[0][r] = pair(dot(_mm512_and_si512(v0, nibble), low),
-                                   dot(_mm512_and_si512(v1, nibble), low));
-                    v0 = _mm512_and_si512(_mm512_srli_epi16(v0, 4), nibble);
-                    v1 = _mm512_and_si512(_mm512_srli_epi16(v1, 4), nibble);
-                    p[1][r] = pair(dot(v0, high), dot(v1, high));
+                    struct nibbles v[2];
+                    UNROLL for (int i = 0; i < 2; i++) {
+                        const uint8_t *c = block + (size_t)(2 * r + i) * stride;
+                        fetch_ahead(c + ahead[g][0], stride);
+                        if (ahead[g][1]) fetch_ahead(c + ahead[g][1], stride);
+                        v[i] = codes(c, g);
+                    }
+                    p[0][r] = pair(dot(v[0].low, low), dot(v[1].low, low));
+                    p[1][r] = pair(dot(v[0].high, high), dot(v[1].high, high));
                 }
                 across32(p[0], s[0]);
                 across32(p[1], s[1]);
@@ -84,59 +115,16 @@ void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const st
     }
 }
 
-/* ---- Q5_K ---- */
+void gemv_q4_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
+                      bool first, float *y) {
+    const size_t ahead[2][2] = {{16}, {80}};
+    gemv_nibbles(w, stride, blocks, x, first, y, sizeof(struct q4_k_block), ahead, codes_q4_k);
+}
 
 void gemv_q5_k_avx512(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
                       bool first, float *y) {
-    const __m512i nibble = _mm512_set1_epi8(15), fifth = _mm512_set1_epi8(16);
-    /* Bits 4 g and 4 g + 2 to bit 4 in the two halves; of the high nibbles 4 g + 1 and 4 g + 3. */
-    const __m512i left[2] = {_mm512_inserti64x4(_mm512_set1_epi16(4), _mm256_set1_epi16(2), 1),
-                             _mm512_inserti64x4(_mm512_set1_epi16(3), _mm256_set1_epi16(1), 1)};
-    const __m512i right[2] = {_mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1),
-                              _mm512_inserti64x4(_mm512_set1_epi16(1), _mm256_set1_epi16(3), 1)};
-    const __m512i row = row_offsets(stride);
-    for (uint32_t half = 0; half < HALVES; half++, w += ROWS * stride, y += ROWS) {
-        __m512 acc = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y);
-        for (uint32_t b = 0; b < blocks; b++) {
-            const uint8_t *block = w + b * sizeof(struct q5_k_block);
-            struct scales scales = scales_q4_k(block, row);
-            UNROLL for (uint32_t g = 0; g < 2; g++) { /* 128 weights */
-                __m512i low = apart(x->q + 256 * b + 128 * g),
-                        high = apart(x->q + 256 * b + 128 * g + 32);
-                __m512i p[2][8], s[2][2];
-                UNROLL for (int r = 0; r < 8; r++) {
-                    __m512i v[2][2];
-                    UNROLL for (int i = 0; i < 2; i++) {
-                        const uint8_t *c = block + (size_t)(2 * r + i) * stride;
-                        fetch_ahead(c + 96 * g, stride);
-                        if (g == 0) fetch_ahead(c + 64, stride);
-                        __m512i l = _mm512_loadu_si512(c + 48 + 64 * g);
-                        __m512i t = _mm512_broadcast_i64x4(
-                            _mm256_loadu_si256((const __m256i *)(c + 16)));
-                        __m512i t0 = g == 0 ? _mm512_sllv_epi16(t, left[0])
-                                            : _mm512_srlv_epi16(t, right[0]);
-                        __m512i t1 = g == 0 ? _mm512_sllv_epi16(t, left[1])
-                                            : _mm512_srlv_epi16(t, right[1]);
-                        v[0][i] = dot(_mm512_or_si512(_mm512_and_si512(l, nibble),
-                                                      _mm512_and_si512(t0, fifth)),
-                                      low);
-                        v[1][i] =
-                            dot(_mm512_or_si512(
-                                    _mm512_and_si512(_mm512_srli_epi16(l, 4), nibble),
-                                    _mm512_and_si512(t1, fifth)),
-                                high);
-                    }
-                    p[0][r] = pair(v[0][0], v[0][1]);
-                    p[1][r] = pair(v[1][0], v[1][1]);
-                }
-                across32(p[0], s[0]);
-                across32(p[1], s[1]);
-                UNROLL for (uint32_t i = 0; i < 4; i++) acc =
-                    finish_q4_k(acc, s[i % 2][i / 2], x, 8 * b, &scales, 4 * g + i);
-            }
-        }
-        _mm512_storeu_ps(y, acc);
-    }
+    const size_t ahead[2][2] = {{0, 64}, {96}};
+    gemv_nibbles(w, stride, blocks, x, first, y, sizeof(struct q5_k_block), ahead, codes_q5_k);
 }
 
 /* ---- IQ4_XS: the nibbles of 16 bytes are a sub-block's, as in gemv_32.c ---- */
