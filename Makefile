@@ -29,6 +29,11 @@ bench: build ## prompt and decode speed of MODEL
 	@scripts/fetch-model $(MODEL) >/dev/null
 	@./build/src/cli/1bit bench -m $(MODEL)
 
+docs: ## make docs/models.md of the lists and of what 1bit-check says
+	@[ -f build/build.ninja ] || meson setup build
+	@ninja -C build src/cli/1bit tests/check/1bit-check
+	@tools/make_models_doc.py
+
 fuzz: ## every fuzzer for FUZZ_SECONDS
 	@scripts/fuzz $(FUZZ_SECONDS)
 
@@ -42,4 +47,4 @@ install: build ## install to PREFIX=/usr/local (DESTDIR is honoured)
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: help deps build run test lint bench fuzz mutate install clean
+.PHONY: help deps build run test lint bench docs fuzz mutate install clean

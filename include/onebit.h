@@ -75,9 +75,11 @@ typedef struct ob_engine_options {
     const char *numa;       /* "distribute": pinned, in turn over the NUMA nodes; "isolate": on the
                                node that the caller runs on; NULL or "none": where the system
                                puts them */
+    const char *weights;    /* "q8_0": matrices of floats (F32, F16, BF16) become it while loading;
+                               NULL = as the files have them. Norms, biases and routers stay */
     uint32_t context;       /* tokens a sequence may hold; 0 = the model's own */
     uint64_t kv_memory;     /* bytes of KV cache; 0 = half of the memory free after loading */
-    const char *kv_type;    /* "f16" (default), "bf16", "f32", "q8_0", "q4_0" */
+    const char *kv_type;    /* "f16" (default), "bf16", "f32", "q8_0", "q4_0"; encoders: "f32" */
     const char *kv_type_k;  /* of the keys alone, of the values alone; NULL = kv_type */
     const char *kv_type_v;
     bool no_mmap;           /* read the weights into memory instead of mapping their files */
@@ -107,6 +109,8 @@ typedef struct ob_engine_info {
     uint32_t context;         /* tokens a sequence may hold */
     uint32_t train_context;
     uint32_t vocab;
+    uint32_t embedding;       /* numbers of the vector that ob_embed makes of a text; 0: none */
+    bool encoder;             /* reads texts and writes none: ob_submit refuses */
     uint32_t experts;         /* of a layer, 0: none */
     uint32_t experts_used;    /* of a token */
     uint32_t threads;
@@ -234,6 +238,12 @@ void ob_cancel(ob_request *request);
 /* Waits for the last event to have been delivered, frees, nulls. */
 void ob_release(ob_request **request);
 
+/* The vectors of n tokenized texts, rows [n, info.embedding] of float into `out`, pooled as the
+ * model's files say and, if they say so, of length 1. Waits; any thread. OB_ERR_LIMIT: a text is
+ * longer than the context; OB_ERR_UNSUPPORTED: the model does not embed. */
+ob_status ob_embed(const ob_engine *engine, const ob_tokens *text, size_t n, float *out,
+                   ob_error *error);
+
 /* Logits for n tokens from an empty sequence, rows [n, vocab] of float into `logits` (NULL: none
  * wanted); `chunk` tokens a step (0 = all at once, as step_tokens allows). For bench and eval; the
  * engine must be idle. *seconds (may be NULL) is the time inside the steps. */
@@ -268,7 +278,9 @@ typedef ob_status (*ob_batch_rows)(void *user, uint32_t part, size_t first, size
 ob_status ob_batch_run(ob_batch *batch, const ob_batch_part *part, uint32_t parts, uint32_t chunk,
                        ob_batch_rows on_rows, void *user, double *seconds, ob_error *error);
 /* Cuts a sequence back to its first n tokens; returns how many it holds then: all it had if that is
- * less, or 0 if a window cache no longer holds what position n would see. */
+ * less; 0 if a window cache no longer holds what position n would see; with recurrent layers, whose
+ * state cannot be cut, the nearest length at or before n of which a copy was kept, or 0. Tokens
+ * from there on are appended again. */
 uint32_t ob_batch_keep(ob_batch *batch, uint32_t sequence, uint32_t n);
 
 #ifdef __cplusplus

@@ -113,13 +113,16 @@ PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
                          .token_products = work.token_products,
                          .logits_products = work.logits_products,
                          .kv_type = engine_kv_text(e->engine),
-                         .kv_bytes_token = model_kv_bytes(m, PAGE_TOKENS, kv) / PAGE_TOKENS,
+                         .kv_bytes_token = (model_kv_bytes(m, PAGE_TOKENS, kv) -
+                                            model_kv_bytes(m, 0, kv)) / PAGE_TOKENS,
                          .kv_capacity = engine_capacity(e->engine),
                          .context = engine_context(e->engine),
                          .train_context = m->hp.context,
                          .vocab = m->hp.vocab,
+                         .embedding = model_embedding_cols(m),
+                         .encoder = !model_generates(m),
                          .experts = m->hp.expert_count,
-                         .experts_used = m->hp.expert_used,
+                         .experts_used = m->hp.route.used,
                          .threads = engine_threads(e->engine),
                          .parallel = engine_parallel(e->engine),
                          .chat_error = e->chat ? NULL : &e->chat_error};
@@ -261,10 +264,17 @@ static ob_status eval_run(struct engine *engine, void *arg, ob_error *error) {
 PUBLIC ob_status ob_eval(ob_engine *e, const int32_t *id, size_t n, uint32_t chunk, float *logits,
                          double *seconds, ob_error *error) {
     if (!id || n == 0) return error_set(error, OB_ERR_ARGUMENT, "no tokens");
+    ob_status can = decode_need_writer(e->engine, error);
+    if (can != OB_OK) return can;
     struct eval eval = {.id = id, .n = n, .chunk = chunk, .logits = logits};
     ob_status s = loop_exclusive(e->loop, eval_run, &eval, error);
     if (seconds) *seconds = eval.seconds;
     return s;
+}
+
+PUBLIC ob_status ob_embed(const ob_engine *e, const ob_tokens *text, size_t n, float *out,
+                          ob_error *error) {
+    return embed(e->loop, e->engine, text, n, out, error);
 }
 
 PUBLIC ob_status ob_batch_open(ob_engine *e, uint32_t sequences, ob_batch **out, ob_error *error) {

@@ -31,6 +31,7 @@ LISTS = {
     'src/engine/caches.def': List('CACHE', 'src/engine/cache_{}.c', 'cache', 'src/engine'),
     'src/graph/ops.def': List('OP', 'src/kernels/ref/{}.c', '', ''),
     'src/models/models.def': List('MODEL', '', 'model', 'src/models'),
+    'src/models/wrappers.def': List('WRAPPER', '', '', ''),
     'src/quant/kv_types.def': List('KV_TYPE', 'src/quant/{}.c', '', ''),
     'src/quant/quants.def': List('QUANT', 'src/quant/{}.c', 'quant', 'src/quant'),
     'src/sample/samplers.def': List('SAMPLER', 'src/sample/{}.c', 'sampler', 'src/sample'),
@@ -91,7 +92,7 @@ def check_list(root, path, rule):
                 yield f'{path}: {name} has no {rule.file.format(name)}'
     if rule.prefix:
         defined = {}
-        pattern = rf'^(?:\w+ )*const struct \w+ {rule.prefix}_(\w+)\s*=\s*\{{'
+        pattern = rf'^(?:\w+ )*const struct \w+ {rule.prefix}_(\w+)\s*=\s*(?:\{{|[A-Z])'
         for file in sorted((root / rule.folder).rglob('*.c')):
             for m in re.finditer(pattern, file.read_text(), flags=re.M):
                 if not m[0].startswith('static'):

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the mixtures of experts of tests/golden/models/ as model.gguf, too, as llama.cpp's
+"""Writes the mixtures of experts of tests/golden/families/ as model.gguf, too, as llama.cpp's
 converter spells them: the experts of a layer in one tensor, Mixtral's q and k with rotary pairs
 side by side. No tokenizer: what reads them feeds ids.
 
-    make_moe_ggufs.py      (needs numpy, gguf and safetensors)"""
+    make_moe_ggufs.py      (needs numpy, gguf, safetensors and build/tests/check/golden_unpack)"""
 import json
 import pathlib
+import subprocess
+import tempfile
 
 import gguf
 import numpy as np
 from safetensors.numpy import load_file
 
-MODELS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "models"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FAMILIES = ROOT / "tests" / "golden" / "families"
 GLOBAL = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 LAYER = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
          "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
@@ -27,10 +30,13 @@ def pairs(w: np.ndarray, heads: int) -> np.ndarray:
 
 
 def write(family: str, arch: str, experts: str, gate: str, names: dict[str, str]) -> None:
-    config = json.loads((MODELS / family / "config.json").read_text())
-    tensors = load_file(MODELS / family / "model.safetensors")
+    config = json.loads((FAMILIES / family / "config.json").read_text())
+    with tempfile.TemporaryDirectory() as model:
+        subprocess.run([ROOT / "build/tests/check/golden_unpack", FAMILIES / family, model],
+                       check=True)
+        tensors = load_file(pathlib.Path(model) / "model.safetensors")
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
-    w = gguf.GGUFWriter(str(MODELS / family / "model.gguf"), arch)
+    w = gguf.GGUFWriter(str(FAMILIES / family / "model.gguf"), arch)
     w.add_block_count(config["num_hidden_layers"])
     w.add_context_length(config["max_position_embeddings"])
     w.add_embedding_length(config["hidden_size"])

@@ -171,7 +171,7 @@ def save_gguf(name, texts, kinds, **more):
     if "merges" in more:
         w.add_tokenizer_pre(more["pre"])
         w.add_token_merges(more["merges"])
-    else:
+    elif more["model"] != "bert":
         w.add_token_scores([float(-i) for i in range(len(texts))])
         w.add_add_space_prefix(more["prefix"])
         w.add_unk_token_id(texts.index("<unk>"))
@@ -258,6 +258,40 @@ def small(texts):
     save_gguf("small_gemma", spelled, kinds, model="llama", prefix=False, bos=2, eos=1)
 
 
+    small_bert(texts)
+
+
+def wordpiece(lower, chinese, alphabet):
+    t = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    t.normalizer = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=chinese,
+                                              strip_accents=None, lowercase=lower)
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    t.decoder = decoders.WordPiece()
+    t.train_from_iterator(corpus(), trainers.WordPieceTrainer(
+        vocab_size=700, show_progress=False, limit_alphabet=alphabet,
+        special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]))
+    return t
+
+
+def small_bert(texts):
+    t = wordpiece(True, True, 200)
+    cls, sep = t.token_to_id("[CLS]"), t.token_to_id("[SEP]")
+    t.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", cls), ("[SEP]", sep)])
+    save_ids("small_bert", t, texts)
+    save_dir("small_bert", t, {"cls_token": "[CLS]", "sep_token": "[SEP]"})
+    spelled = sorted(t.get_vocab(), key=t.token_to_id)
+    kinds = [3 if x in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") else 1 for x in spelled]
+    spelled = [x if k == 3 else x[2:] if x.startswith("##") else "\u2581" + x
+               for x, k in zip(spelled, kinds)]
+    save_gguf("small_bert", spelled, kinds, model="bert", bos=cls, eos=sep)
+    t = wordpiece(False, False, 150)
+    t.post_processor = processors.BertProcessing(("[SEP]", sep), ("[CLS]", cls))
+    save_ids("small_bert_cased", t, texts)
+    save_dir("small_bert_cased", t, {})
+
+
 # ---- real models ----
 
 def read(path):
@@ -300,6 +334,14 @@ def main():
             save_ids(name, make(path), texts)
         else:
             print("skipped, not there:", path)
+    path = os.path.join(folder, "minilm", "tokenizer.json")
+    if os.path.exists(path):
+        t = Tokenizer.from_file(path)
+        t.no_truncation()
+        t.no_padding()
+        save_ids("minilm", t, texts)
+    else:
+        print("skipped, not there:", path)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ rounded to float from the lowest coefficient up, each later one fitted to what r
 Needs mpmath. The result is checked by `1bit-check --func math`, which measures errors in ULP."""
 import struct
 
-from mpmath import mp, mpf, matrix, lu_solve, exp, log, tanh, erf, erfc, sqrt, cos, pi
+from mpmath import mp, mpf, matrix, lu_solve, exp, log, tanh, erf, erfc, sqrt, cos, pi, atanh
 
 mp.dps = 60
 
@@ -72,6 +72,9 @@ half = ln2 / 2 * mpf("1.01")
 series = lambda r: (exp(r) - 1 - r) / r**2 if abs(r) > tiny else mpf(1) / 2 + r / 6
 found = remez(series, lambda r: r**2 / exp(r) + mpf(10) ** -9, -half, half, 4)
 show("exp", [f32(k) for k in found[0]])
+# atanh(x) = x + x^3 P(x^2), x in [0, 1/3]
+a = lambda z: (atanh(sqrt(z)) / sqrt(z) - 1) / z
+show("softplus", rounded(a, lambda z: z * sqrt(z) / atanh(sqrt(z)), tiny, mpf(1) / 9, 3))
 # tanh(x) = x + x^3 P(x^2), x in [0, 0.625]
 t = lambda z: (tanh(sqrt(z)) / sqrt(z) - 1) / z
 show("tanh", rounded(t, lambda z: z * sqrt(z) / tanh(sqrt(z)), tiny, mpf("0.625") ** 2, 4))

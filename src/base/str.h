@@ -34,6 +34,16 @@ static inline bool str_starts(struct str a, const char *prefix) {
     size_t n = strlen(prefix);
     return a.n >= n && memcmp(a.p, prefix, n) == 0;
 }
+static inline bool str_ends(struct str a, const char *suffix) {
+    size_t n = strlen(suffix);
+    return a.n >= n && memcmp(a.p + a.n - n, suffix, n) == 0;
+}
+static inline bool str_contains(struct str a, const char *word) {
+    size_t n = strlen(word);
+    for (size_t i = 0; i + n <= a.n; i++)
+        if (memcmp(a.p + i, word, n) == 0) return true;
+    return false;
+}
 /* A number for a message: whole ones with all digits, others with the digits of a float. */
 static inline const char *str_number(double x, char out[32]) {
     snprintf(out, 32, x == trunc(x) && fabs(x) < 1e19 ? "%.0f" : "%.9g", x);

@@ -13,6 +13,7 @@ ob_engine_options cli_engine_options(const struct options *options) {
         .threads = (uint32_t)options->threads,
         .cpu_mask = options->cpu_mask,
         .numa = options->numa,
+        .weights = options->weights,
         .context = (uint32_t)options->context,
         .kv_memory = options->kv_memory,
         .kv_type = options->kv_type,

@@ -128,6 +128,10 @@ static int run(const struct options *options) {
     ob_error error;
     char *path;
     struct source *source = NULL;
+    if (options->architectures)
+        return options->operands ? cli_misuse("--architectures takes no MODEL")
+                                 : inspect_architectures(options);
+    if (!options->operands) return cli_misuse("MODEL is missing (see 1bit info --help)");
     if (cli_check_kv_memory(options, &error) != OB_OK ||
         cli_model_path(options->operand[0], &path, &error) != OB_OK)
         return cli_fail_error(&error);
@@ -147,13 +151,13 @@ static int run(const struct options *options) {
 const struct command command_info = {
     .name = "info",
     .summary = "tell what is in a model file",
-    .operands = "MODEL",
-    .operands_min = 1,
+    .operands = "[MODEL]",
     .operands_max = 1,
     .about =
         "Prints the format, weights and tokenizer of a GGUF file, a Hugging Face directory, or a "
         "model of the models folder, what the engine would do with it here, and all its metadata "
         "and tensors.\n\n"
+        "With --architectures it lists instead which classes of models can be loaded at all.\n\n"
         "  1bit info qwen2.5-coder-0.5b\n  1bit info --json model.gguf | jq .tensors",
     .run = run,
 };

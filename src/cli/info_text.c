@@ -61,6 +61,20 @@ static void print_file(const json_t *doc, struct cli_style style) {
     print_tokenizer(json_object_get(doc, "tokenizer"));
 }
 
+/* What files have is not what is loaded. */
+static void print_loaded(const json_t *plan) {
+    const json_t *loaded = json_object_get(plan, "loaded");
+    char a[24], b[24], line[TEXT];
+    if (json_string_length(json_object_get(plan, "packed")))
+        printf("\n  packed        %s; unpacked while loading", text(plan, "packed", line));
+    for (size_t i = 0; number(plan, "copied_bytes") && i < json_array_size(loaded); i++) {
+        const json_t *row = json_array_get(loaded, i);
+        cli_count(number(row, "weights"), a);
+        cli_bytes(number(row, "bytes"), b);
+        printf("\n  %-13s %-8s %10s weights, %s", i ? "" : "loaded", text(row, "type", line), a, b);
+    }
+}
+
 static void print_plan(const json_t *plan, struct cli_style style) {
     const json_t *devices = json_object_get(plan, "devices");
     const json_t *unused = json_object_get(plan, "unused_tensors");
@@ -75,6 +89,7 @@ static void print_plan(const json_t *plan, struct cli_style style) {
     printf("  family        %s, %s weights used, %s", text(plan, "family", line), a, b);
     cli_bytes(number(plan, "copied_bytes"), a);
     if (number(plan, "copied_bytes")) printf(" (%s of it copied into another form)", a);
+    print_loaded(plan);
     if (number(plan, "experts")) {
         cli_count(number(plan, "active_weights"), a);
         printf("\n  experts       %d of %d for a token, which uses %s weights",
@@ -83,6 +98,11 @@ static void print_plan(const json_t *plan, struct cli_style style) {
     printf("\n  context       %llu tokens", (unsigned long long)number(plan, "context"));
     if (number(plan, "context") != number(plan, "train_context"))
         printf(" (made for %llu)", (unsigned long long)number(plan, "train_context"));
+    const json_t *embedding = json_object_get(plan, "embedding");
+    if (embedding)
+        printf("\n  embedding     %d numbers, the %s of the last states%s",
+               (int)number(embedding, "dimensions"), text(embedding, "pooling", line),
+               json_is_true(json_object_get(embedding, "unit_length")) ? ", of length 1" : "");
     cli_bytes(number(plan, "kv_bytes_1000_tokens"), a);
     cli_bytes(number(plan, "kv_memory"), b);
     char fit[24] = "more than 4 billion";

@@ -18,6 +18,8 @@ void inspect_line(const json_t *value, struct buf *out);
 /* What the engine would do with it: the recipe's family, context, cache memory, devices; or why it
  * is "refused". */
 json_t *inspect_plan(const struct source *source, const struct options *options);
+/* The classes of models that can be loaded, on the standard output. Gives the exit code. */
+int inspect_architectures(const struct options *options);
 /* Decodes every tensor on all cores; OB_ERR_NUMERIC names the first weight that is not finite. */
 ob_status inspect_verify(const struct source *source, ob_error *error);
 

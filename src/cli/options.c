@@ -16,7 +16,7 @@
 /* Sets of commands, for options.def. The names of commands that are not in commands.def do not
  * compile, so an option cannot be for a command that is not there. */
 #define ON(name) (1u << COMMAND_##name)
-#define ENGINE (ON(run) | ON(serve) | ON(bench) | ON(eval))
+#define ENGINE (ON(run) | ON(serve) | ON(bench) | ON(eval) | ON(embed))
 #define ALL UINT32_MAX
 
 /* clang-format off */

@@ -36,6 +36,12 @@ static int answer_once(ob_engine *engine, const struct options *options, struct 
     return code;
 }
 
+static bool writes(const ob_engine *engine) {
+    ob_engine_info info;
+    ob_engine_get_info(engine, &info);
+    return !info.encoder;
+}
+
 static int run(const struct options *options) {
     ob_error error;
     ob_engine *engine = NULL;
@@ -69,8 +75,10 @@ static int run(const struct options *options) {
     if (code == EXIT_OK) {
         cli_say_context(engine, options);
         os_count_interrupts();
-        code = interactive ? chat_interactive(engine, options)
-                           : answer_once(engine, options, (struct str){prompt.p, prompt.n});
+        code = !writes(engine) ? cli_fail("this model reads texts and writes none; `1bit embed` "
+                                          "makes vectors of them")
+               : interactive ? chat_interactive(engine, options)
+                             : answer_once(engine, options, (struct str){prompt.p, prompt.n});
     }
     ob_engine_close(&engine);
     buf_free(&prompt);

@@ -116,8 +116,7 @@ static ob_status keep(struct engine *engine, void *arg, ob_error *error) {
     struct keep *k = arg;
     struct seq *seq = k->batch->seq[k->sequence];
     (void)engine, (void)error;
-    seq_truncate(seq, k->n);
-    k->n = seq_length(seq);
+    k->n = seq_truncate(seq, k->n);
     return OB_OK;
 }
 
@@ -126,6 +125,8 @@ static ob_status keep(struct engine *engine, void *arg, ob_error *error) {
 ob_status batch_open(struct loop *loop, struct engine *engine, uint32_t sequences, ob_batch **out,
                      ob_error *error) {
     *out = NULL;
+    ob_status can = decode_need_writer(engine, error);
+    if (can != OB_OK) return can;
     if (sequences == 0 || sequences > engine_parallel(engine))
         return error_set(error, OB_ERR_ARGUMENT, "a batch has 1 to %u sequences, not %u",
                          engine_parallel(engine), sequences);

@@ -36,6 +36,13 @@ ob_status loop_exclusive(struct loop *loop, ob_status (*fn)(struct engine *, voi
 ob_status loop_between(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
                        void *arg, ob_error *error);
 
+/* OB_ERR_UNSUPPORTED if the model writes no text: an encoder. */
+ob_status decode_need_writer(const struct engine *engine, ob_error *error);
+
+/* embed.c: ob_embed of onebit.h. */
+ob_status embed(struct loop *loop, struct engine *engine, const ob_tokens *text, size_t n,
+                float *out, ob_error *error);
+
 /* ---- batch.c: ob_batch_* of onebit.h ---- */
 ob_status batch_open(struct loop *loop, struct engine *engine, uint32_t sequences, ob_batch **out,
                      ob_error *error);

@@ -114,12 +114,13 @@ static void idle_keep(struct loop *loop, struct ob_request *r) {
     r->tokens = r->token_cap = 0;
 }
 
+/* Tokens of the request that the sequence holds and can be cut back to. */
 static uint32_t common(const struct idle *idle, const struct ob_request *r) {
     uint32_t n = seq_length(idle->seq), i = 0;
     if (n > r->tokens - 1)
         n = r->tokens - 1; /* one token at least is computed: it gives the logits */
     while (i < n && idle->token[i] == r->token[i]) i++;
-    return i;
+    return seq_kept(idle->seq, i);
 }
 
 /* A sequence that already holds the beginning of the request's tokens. Taking one cuts off what it
@@ -136,7 +137,7 @@ static struct seq *idle_take(struct loop *loop, const struct ob_request *r) {
     struct seq *seq = loop->idle[best].seq;
     free(loop->idle[best].token);
     loop->idle[best] = loop->idle[--loop->idles];
-    seq_truncate(seq, best_n); /* an emptied one is as good as new */
+    seq_truncate(seq, best_n); /* what is missing is computed again with the rest */
     return seq;
 }
 
@@ -187,6 +188,7 @@ static void admit(struct loop *loop) {
             finish(loop, &loop->waiting, r, OB_FINISH_ERROR, &error);
             continue;
         }
+        seq_admit(r->seq, r->prompt_n + r->max_tokens);
         if (!r->started) { /* a preempted request keeps its first figures */
             r->timings.cache_n = seq_length(r->seq);
             r->timings.prompt_n = r->prompt_n - r->timings.cache_n;

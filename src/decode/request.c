@@ -20,8 +20,18 @@ void request_free(struct ob_request *r) {
     free(r);
 }
 
+ob_status decode_need_writer(const struct engine *engine, ob_error *error) {
+    const struct model *model = engine_model(engine);
+    if (model_generates(model)) return OB_OK;
+    return error_set(error, OB_ERR_UNSUPPORTED,
+                     "this model (%s) reads texts and writes none: it can only embed",
+                     model_family(model));
+}
+
 static ob_status check(struct engine *engine, const ob_request_options *o, ob_error *error) {
     uint32_t context = engine_context(engine);
+    ob_status s = decode_need_writer(engine, error);
+    if (s != OB_OK) return s;
     if (!o->prompt || o->prompt_n == 0 || !o->on_event)
         return error_set(error, OB_ERR_ARGUMENT, "the prompt is empty");
     if (o->prompt_n >= context)

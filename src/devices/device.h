@@ -22,7 +22,7 @@ struct device_options {
 
 /* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a
  * page = layers * PAGE_TOKENS * kv_heads * kv_position_bytes(type, k_dim, v_dim), whose blocks
- * divide the dimensions; inside it the device's own layout. */
+ * divide the dimensions, or layers * state_floats floats; inside it the device's own layout. */
 struct device_kv {
     struct kv_types type;
     struct device_buffer *const *group; /* [graph.groups] */
@@ -47,6 +47,10 @@ struct device_type {
     ob_status (*read)(struct device *device, struct device_buffer *buffer, size_t offset,
                       void *data, size_t bytes, ob_error *error);
 
+    /* Inside one buffer; the ranges do not overlap. */
+    ob_status (*copy)(struct device *device, struct device_buffer *buffer, size_t to, size_t from,
+                      size_t bytes, ob_error *error);
+
     /* May repack: sets weight->bound; nobody else knows the layout. */
     ob_status (*bind_weight)(struct device *device, struct weight *weight, ob_error *error);
     void (*unbind_weight)(struct device *device, struct weight *weight);
@@ -62,10 +66,13 @@ struct device_type {
                          const struct device_kv *kv, uint32_t tokens, uint32_t logits,
                          struct device_plan **out, ob_error *error);
     void (*release)(struct device *device, struct device_plan **plan);
-    /* Runs a step and waits; logits [step.logits, vocab] of float stay valid until the next run of
+    /* Runs a step and waits; logits [step.logits, cols] of float stay valid until the next run of
      * this plan. A step allocates nothing. */
     ob_status (*run)(struct device *device, struct device_plan *plan, const struct step *step,
                      const float **logits, ob_error *error);
+    /* The rows of another output of the graph (embedding, pooled), as valid as the logits. */
+    const float *(*output)(const struct device *device, const struct device_plan *plan,
+                           value_id v);
 };
 
 struct device {

@@ -66,9 +66,8 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
         return refuse(error, "kv_type_k", o->kv_type_k);
     if (o->kv_type_v && !kv_find(o->kv_type_v, &e->kv_type.v))
         return refuse(error, "kv_type_v", o->kv_type_v);
-    bool same = e->kv_type.k == e->kv_type.v;
-    snprintf(e->kv_text, sizeof e->kv_text, "%s%s%s", kv_name(e->kv_type.k), same ? "" : "+",
-             same ? "" : kv_name(e->kv_type.v));
+    if (o->weights && strcmp(o->weights, "q8_0") != 0) return refuse(error, "weights", o->weights);
+    e->weights = o->weights ? quant_list[QUANT_q8_0] : NULL;
     e->parallel = o->parallel ? o->parallel : PARALLEL;
     e->step_tokens = o->step_tokens ? o->step_tokens : STEP_TOKENS;
     if (e->parallel > MOST_PARALLEL || e->step_tokens > MOST_STEP)
@@ -79,6 +78,19 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
     if (e->step_logits > e->step_tokens) e->step_logits = e->step_tokens;
     if (e->step_logits < e->parallel) e->step_logits = e->parallel;
     return OB_OK;
+}
+
+/* What depends on the model: see engine.h on bidirectional ones. */
+static void settle_options(struct engine *e, const ob_engine_options *o) {
+    if (e->model->graph.bidirectional) {
+        uint32_t context = o->context ? o->context : e->model->hp.context;
+        e->kv_type = (struct kv_types){.k = KV_f32, .v = KV_f32};
+        if (!o->step_tokens && e->step_tokens < context)
+            e->step_tokens = context < MOST_STEP ? context : MOST_STEP;
+    }
+    bool same = e->kv_type.k == e->kv_type.v;
+    snprintf(e->kv_text, sizeof e->kv_text, "%s%s%s", kv_name(e->kv_type.k), same ? "" : "+",
+             same ? "" : kv_name(e->kv_type.v));
 }
 
 static ob_status choose_threads(const ob_engine_options *o, struct topology_choice *on,
@@ -127,12 +139,13 @@ static ob_status bind(struct engine *e, const ob_engine_options *o, ob_error *er
     return OB_OK;
 }
 
-/* Pages of group g when the full groups hold `tokens`: window groups never need more than all
- * sequences' windows and one step. */
+/* Pages of group g when the full groups hold `tokens`: groups of windows or chunks never need more
+ * than all sequences' windows and one step; state groups have a page a sequence and snapshot. */
 static uint64_t group_pages(const struct engine *e, uint32_t g, uint64_t tokens) {
     const struct cache_group *group = &e->model->graph.group[g];
+    if (group->kind == CACHE_STATE) return (uint64_t)e->parallel * (1 + e->snapshots);
     uint64_t pages = (tokens + PAGE_TOKENS - 1) / PAGE_TOKENS;
-    if (group->kind == CACHE_WINDOW) {
+    if (group->kind != CACHE_FULL) {
         uint64_t each = ((uint64_t)group->window + e->step_tokens) / PAGE_TOKENS + 2;
         if (pages > each * e->parallel) pages = each * e->parallel;
     }
@@ -159,10 +172,42 @@ static uint64_t fit(const struct engine *e, uint64_t memory) {
     return low * PAGE_TOKENS;
 }
 
+static size_t page_bytes(const struct engine *e, const struct cache_group *g) {
+    if (g->kind == CACHE_STATE) return (size_t)g->layers * g->state_floats * sizeof(float);
+    return (size_t)g->layers * PAGE_TOKENS * g->kv_heads *
+           kv_position_bytes(e->kv_type, g->k_dim, g->v_dim);
+}
+
+/* As many snapshots of states as half of the memory holds. */
+static void choose_snapshots(struct engine *e, uint64_t memory) {
+    e->snapshots = 0;
+    uint64_t one = kv_bytes(e, 0); /* states alone, then one more of each at a time */
+    if (one == 0) return;
+    while (e->snapshots < STATE_SNAPSHOTS && one * (e->snapshots + 2) <= memory / 2)
+        e->snapshots++;
+}
+
+/* The context that was asked for, or the model's. */
+static ob_status choose_context(struct engine *e, const ob_engine_options *o, ob_error *error) {
+    uint32_t most = model_positions(e->model);
+    e->context = o->context ? o->context : e->model->hp.context;
+    if (o->context > most) {
+        ob_status s = error_set(error, OB_ERR_LIMIT,
+                                "%u tokens are asked for, this model has %u positions", o->context,
+                                most);
+        error_at(error, NULL, "context", OB_NO_OFFSET);
+        return s;
+    }
+    if (e->context > most) e->context = most;
+    return OB_OK;
+}
+
 /* How many tokens the KV memory is to hold; takes none yet. */
 static ob_status size_kv(struct engine *e, const ob_engine_options *o, ob_error *error) {
     const struct graph *g = &e->model->graph;
-    e->context = o->context ? o->context : e->model->hp.context;
+    ob_status context = choose_context(e, o, error);
+    if (context != OB_OK) return context;
+    e->length_matters = graph_depends_on_length(g);
     e->groups = g->groups;
     e->group = arena_array(&e->arena, g->groups + 1, sizeof *e->group);
     e->group_buffer = arena_array(&e->arena, g->groups + 1, sizeof(struct device_buffer *));
@@ -170,15 +215,15 @@ static ob_status size_kv(struct engine *e, const ob_engine_options *o, ob_error 
     if (!e->group || !e->group_buffer || !e->group_page_bytes)
         return error_memory(error, "KV tables", 0);
     for (uint32_t i = 0; i < g->groups; i++)
-        e->group[i].page_bytes =
-            (size_t)g->group[i].layers * PAGE_TOKENS * g->group[i].kv_heads *
-            kv_position_bytes(e->kv_type, g->group[i].k_dim, g->group[i].v_dim);
+        e->group[i].page_bytes = page_bytes(e, &g->group[i]);
     uint64_t free_bytes, total;
     e->type->memory(e->device, &free_bytes, &total);
     /* Mapped weights are not resident yet but will be: they do not count as free. */
-    uint64_t weights = e->model->weight_bytes - e->model->copied_bytes;
+    uint64_t all = e->model->weight_bytes, copied = e->model->copied_bytes;
+    uint64_t weights = all > copied ? all - copied : 0; /* tables of positions are copies alone */
     uint64_t left = free_bytes > weights ? free_bytes - weights : 0;
     uint64_t memory = o->kv_memory ? o->kv_memory : left / 2;
+    choose_snapshots(e, memory);
     e->capacity = fit(e, memory);
     if (e->capacity == 0) {
         ob_status s = error_set(
@@ -225,11 +270,15 @@ static ob_status open_step(struct engine *e, ob_error *error) {
                             &e->plan, error);
 }
 
+/* only: nothing is going to run. */
 static ob_status plan(struct engine *e, const struct source *source,
-                      const ob_engine_options *options, ob_error *error) {
+                      const ob_engine_options *options, bool only, ob_error *error) {
     ob_status s = read_options(e, options, error);
-    if (s == OB_OK) s = model_open(source, &e->model, error);
-    if (s == OB_OK) s = model_check_kv(e->model, e->kv_type, error);
+    const struct model_options want = {.weights = e->weights, .plan = only};
+    if (s == OB_OK) s = model_open(source, &want, &e->model, error);
+    if (s != OB_OK) return s;
+    settle_options(e, options);
+    s = model_check_kv(e->model, e->kv_type, error);
     if (s == OB_OK) s = open_device(e, options, error);
     return s == OB_OK ? size_kv(e, options, error) : s;
 }
@@ -238,7 +287,7 @@ ob_status engine_check(const struct source *source, const ob_engine_options *opt
                        ob_error *error) {
     struct engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
-    ob_status s = plan(e, source, options, error);
+    ob_status s = plan(e, source, options, true, error);
     engine_close(&e);
     return s;
 }
@@ -264,7 +313,7 @@ ob_status engine_placement(const struct source *source, const ob_engine_options 
                            engine_place_fn *row, void *user, ob_error *error) {
     struct engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
-    ob_status s = plan(e, source, options, error);
+    ob_status s = plan(e, source, options, true, error);
     for (uint32_t i = 0; s == OB_OK && i < e->model->graph.nodes; i++) {
         const struct node *n = &e->model->graph.node[i];
         for (uint32_t w = 0; w < NODE_OUTPUTS; w++)
@@ -278,7 +327,7 @@ ob_status engine_open(const struct source *source, const ob_engine_options *opti
                       struct engine **out, ob_error *error) {
     struct engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
-    ob_status s = plan(e, source, options, error);
+    ob_status s = plan(e, source, options, false, error);
     if (s == OB_OK) s = bind(e, options, error);
     if (s == OB_OK) s = open_kv(e, error);
     if (s == OB_OK) s = open_step(e, error);

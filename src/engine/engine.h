@@ -57,11 +57,29 @@ struct engine_work engine_work(const struct engine *engine);
 struct seq *seq_new(struct engine *engine);
 void seq_free(struct seq **seq);
 uint32_t seq_length(const struct seq *seq);
-/* Forgets positions from n on. False if the window caches no longer hold what position n needs: the
- * sequence is then empty. */
-bool seq_truncate(struct seq *seq, uint32_t n);
+/* How many positions the sequence may grow to; the context unless this is called. Where the rotary
+ * embedding depends on it (graph_depends_on_length) and the positions held were computed for
+ * another, the sequence is emptied. */
+void seq_admit(struct seq *seq, uint32_t length);
+/* Forgets positions from n on, and further back where that is all that can be brought back. Returns
+ * the length now; the caller appends the tokens from there to n again.
+ *
+ * Without recurrent layers it is n, or 0 where the window caches no longer hold what position n
+ * needs. The state of recurrent layers cannot be cut. A sequence keeps copies of it, each the size
+ * of the state, in the KV memory (STATE_SNAPSHOTS for each of `parallel` sequences, fewer if states
+ * would take more than half of it): one is taken after each step that appended more than one token,
+ * so at the end of a prompt and of each piece of it. With all in use, one goes so that the others
+ * are dense near the end and sparse before. What comes back is the newest at or before n, or 0. */
+enum { STATE_SNAPSHOTS = 4 };
+uint32_t seq_truncate(struct seq *seq, uint32_t n);
+/* What seq_truncate would return; changes nothing. */
+uint32_t seq_kept(const struct seq *seq, uint32_t n);
 
 /* ---- steps ---- */
+
+/* A bidirectional model (an encoder) takes a sequence whole in one step, and what it stores of it
+ * is F32 whatever kv_type says. A step takes as many tokens as the context, unless step_tokens says
+ * less. */
 
 struct engine_item {
     struct seq *seq;      /* each sequence at most once a step */
@@ -74,10 +92,18 @@ struct engine_item {
 bool engine_fits(const struct engine *engine, const struct engine_item *item, uint32_t items);
 
 /* Appends each item's tokens to its sequence. logits: rows [sum of item.logits, vocab] in order of
- * the items, valid until the next step. On an error no sequence has changed: OB_ERR_LIMIT if the KV
- * memory is full or a sequence would pass the context, OB_ERR_ARGUMENT for an id outside the
- * vocabulary. */
+ * the items, valid until the next step; an encoder's are its last states, [.., width]. On an error
+ * no sequence has changed: OB_ERR_LIMIT if the KV memory is full or a sequence would pass the
+ * context, or is not whole in this step where the model's graph is bidirectional; OB_ERR_ARGUMENT
+ * for an id outside the vocabulary. After an error of the device sequences are as seq_truncate
+ * leaves them. */
 ob_status engine_step(struct engine *engine, const struct engine_item *item, uint32_t items,
                       const float **logits, ob_error *error);
+
+/* What the last step said about its items, a row each, in their order, as valid as its logits:
+ * embeddings [model_embedding_cols], and what a head of the model gives (a pooler, a classifier).
+ * NULL where the model has none. */
+const float *engine_embedding(const struct engine *engine);
+const float *engine_pooled(const struct engine *engine, uint32_t *cols);
 
 #endif

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * seq.c: a sequence's page tables. Invariant: for each group, pages [first, end) are held, and
- * cover every position below `length` that a later position can see. */
+ * cover every position below `length` that a later position can see. Of a state group that is page
+ * 0; its pages 1 .. snapshots are copies of it, which no step sees. */
 #include <stdlib.h>
 
 #include "engine/internal.h"
 
-static uint32_t pages_for(uint32_t positions) {
+static const struct cache_group *group_of(const struct seq *seq, uint32_t g) {
+    return &seq->engine->model->graph.group[g];
+}
+
+static uint32_t pages_for(const struct cache_group *g, uint32_t positions) {
+    if (g->kind == CACHE_STATE) return positions > 0;
     return (positions + PAGE_TOKENS - 1) / PAGE_TOKENS;
 }
 
 /* First page a query at position `at` sees in this group. */
 static uint32_t first_seen(const struct cache_group *g, uint32_t at) {
-    if (g->kind != CACHE_WINDOW || at + 1 <= g->window) return 0;
+    if (g->kind == CACHE_CHUNK) return (at - at % g->window) / PAGE_TOKENS;
+    if (g->kind == CACHE_FULL || g->kind == CACHE_STATE || at + 1 <= g->window) return 0;
     return (at + 1 - g->window) / PAGE_TOKENS;
 }
 
@@ -21,15 +28,17 @@ struct seq *seq_new(struct engine *engine) {
     if (!seq) return NULL;
     uint32_t groups = engine->groups;
     seq->engine = engine;
-    seq->page_slots = pages_for(engine->context);
+    seq->admitted = engine->context;
     seq->page = calloc(groups + 1, sizeof *seq->page);
     seq->first = calloc(groups + 1, sizeof *seq->first);
     seq->end = calloc(groups + 1, sizeof *seq->end);
     bool ok = seq->page && seq->first && seq->end;
     for (uint32_t g = 0; ok && g < groups; g++) {
-        seq->page[g] = malloc(seq->page_slots * sizeof **seq->page);
+        uint32_t slots = pages_for(group_of(seq, g), engine->context);
+        if (group_of(seq, g)->kind == CACHE_STATE) slots += STATE_SNAPSHOTS;
+        seq->page[g] = malloc(slots * sizeof **seq->page);
         ok = seq->page[g] != NULL;
-        for (uint32_t i = 0; ok && i < seq->page_slots; i++) seq->page[g][i] = NO_PAGE;
+        for (uint32_t i = 0; ok && i < slots; i++) seq->page[g][i] = NO_PAGE;
     }
     if (!ok) seq_free(&seq);
     return seq;
@@ -40,9 +49,77 @@ static void give(struct seq *seq, uint32_t g, uint32_t i) {
     seq->page[g][i] = NO_PAGE;
 }
 
+/* ---- snapshots of states ---- */
+
+static void drop_snapshot(struct seq *seq, uint32_t i) {
+    for (uint32_t g = 0; g < seq->engine->groups; g++) {
+        if (group_of(seq, g)->kind != CACHE_STATE) continue;
+        give(seq, g, 1 + i);
+        for (uint32_t k = 1 + i; k < seq->snapshots; k++) seq->page[g][k] = seq->page[g][k + 1];
+        seq->page[g][seq->snapshots] = NO_PAGE;
+    }
+    seq->snapshots--;
+    for (uint32_t k = i; k < seq->snapshots; k++) seq->snapshot[k] = seq->snapshot[k + 1];
+}
+
+static void drop_snapshots_after(struct seq *seq, uint32_t n) {
+    while (seq->snapshots > 0 && seq->snapshot[seq->snapshots - 1] > n)
+        drop_snapshot(seq, seq->snapshots - 1);
+}
+
+/* The one that is missed least: it is followed by the smallest loss for its distance from the end,
+ * as an earlier snapshot is near. */
+static uint32_t least_missed(const struct seq *seq) {
+    uint32_t best = 0;
+    double best_share = 2;
+    for (uint32_t i = 0; i < seq->snapshots; i++) {
+        uint32_t before = i > 0 ? seq->snapshot[i - 1] : 0;
+        double share = (double)(seq->snapshot[i] - before) / (double)(seq->length - before);
+        if (share < best_share) best = i, best_share = share;
+    }
+    return best;
+}
+
+/* Copies the states between two of the sequence's pages. */
+static bool copy_states(struct seq *seq, uint32_t to, uint32_t from) {
+    const struct engine *e = seq->engine;
+    for (uint32_t g = 0; g < e->groups; g++) {
+        if (group_of(seq, g)->kind != CACHE_STATE) continue;
+        size_t bytes = e->group[g].page_bytes;
+        if (e->type->copy(e->device, e->group[g].buffer, seq->page[g][to] * bytes,
+                          seq->page[g][from] * bytes, bytes, NULL) != OB_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool states_fit(const struct engine *e) {
+    for (uint32_t g = 0; g < e->groups; g++)
+        if (e->model->graph.group[g].kind == CACHE_STATE && e->group[g].pages.free_count == 0)
+            return false;
+    return true;
+}
+
+void seq_snapshot(struct seq *seq) {
+    struct engine *e = seq->engine;
+    if (e->snapshots == 0) return;
+    if (seq->snapshots == e->snapshots || (seq->snapshots > 0 && !states_fit(e)))
+        drop_snapshot(seq, least_missed(seq));
+    if (!states_fit(e)) return;
+    uint32_t at = ++seq->snapshots;
+    for (uint32_t g = 0; g < e->groups; g++)
+        if (group_of(seq, g)->kind == CACHE_STATE)
+            seq->page[g][at] = pages_take(&e->group[g].pages);
+    seq->snapshot[at - 1] = seq->length;
+    if (!copy_states(seq, at, 0)) drop_snapshot(seq, at - 1);
+}
+
+/* ---- life ---- */
+
 void seq_free(struct seq **p) {
     struct seq *seq = *p;
     if (!seq) return;
+    drop_snapshots_after(seq, 0);
     for (uint32_t g = 0; seq->page && g < seq->engine->groups; g++) {
         for (uint32_t i = seq->page[g] ? seq->first[g] : 0; seq->page[g] && i < seq->end[g]; i++)
             give(seq, g, i);
@@ -57,8 +134,25 @@ void seq_free(struct seq **p) {
 
 uint32_t seq_length(const struct seq *seq) { return seq->length; }
 
+/* Do sequences of these lengths take the same angles? */
+static bool same_angles(const struct graph *g, uint32_t a, uint32_t b) {
+    for (uint32_t i = 0; i < g->nodes; i++) {
+        const struct rope_table_args *rope = &g->node[i].u.rope_table;
+        if (g->node[i].op != OP_rope_table || rope->original == 0) continue;
+        bool a_long = a > rope->original, b_long = b > rope->original;
+        if (a_long != b_long || (a_long && rope->dynamic > 0 && a != b)) return false;
+    }
+    return true;
+}
+
+void seq_admit(struct seq *seq, uint32_t length) {
+    const struct graph *g = &seq->engine->model->graph;
+    if (seq->engine->length_matters && !same_angles(g, seq->admitted, length)) seq_truncate(seq, 0);
+    seq->admitted = length;
+}
+
 uint32_t seq_needs(const struct seq *seq, uint32_t g, uint32_t n) {
-    uint32_t want = pages_for(seq->length + n);
+    uint32_t want = pages_for(group_of(seq, g), seq->length + n);
     return want > seq->end[g] ? want - seq->end[g] : 0;
 }
 
@@ -73,26 +167,45 @@ bool seq_grow(struct seq *seq, uint32_t n) {
 }
 
 void seq_leave_window(struct seq *seq) {
-    const struct graph *graph = &seq->engine->model->graph;
     for (uint32_t g = 0; g < seq->engine->groups; g++) {
-        uint32_t keep = first_seen(&graph->group[g], seq->length);
+        uint32_t keep = first_seen(group_of(seq, g), seq->length);
         if (keep > seq->end[g]) keep = seq->end[g];
         for (; seq->first[g] < keep; seq->first[g]++) give(seq, g, seq->first[g]);
     }
 }
 
-bool seq_truncate(struct seq *seq, uint32_t n) {
-    const struct graph *graph = &seq->engine->model->graph;
-    bool whole = true;
-    if (n >= seq->length) return true;
-    for (uint32_t g = 0; g < seq->engine->groups; g++)
-        if (n > 0 && first_seen(&graph->group[g], n) < seq->first[g]) whole = false;
-    if (!whole) n = 0;
+/* ---- going back ---- */
+
+static bool has_state(const struct engine *e) {
+    for (uint32_t g = 0; g < e->groups; g++)
+        if (e->model->graph.group[g].kind == CACHE_STATE) return true;
+    return false;
+}
+
+uint32_t seq_kept(const struct seq *seq, uint32_t n) {
+    if (n >= seq->length) return seq->length;
+    if (has_state(seq->engine)) {
+        uint32_t i = seq->snapshots;
+        while (i > 0 && seq->snapshot[i - 1] > n) i--;
+        n = i > 0 ? seq->snapshot[i - 1] : 0;
+    }
+    for (uint32_t g = 0; n > 0 && g < seq->engine->groups; g++)
+        if (first_seen(group_of(seq, g), n) < seq->first[g]) n = 0;
+    return n;
+}
+
+uint32_t seq_truncate(struct seq *seq, uint32_t n) {
+    n = seq_kept(seq, n);
+    if (n == seq->length) return n;
+    drop_snapshots_after(seq, n);
+    if (seq->snapshots > 0 && !copy_states(seq, 0, seq->snapshots)) {
+        n = 0;
+        drop_snapshots_after(seq, 0);
+    }
     for (uint32_t g = 0; g < seq->engine->groups; g++) {
-        uint32_t keep = pages_for(n);
+        uint32_t keep = pages_for(group_of(seq, g), n);
         while (seq->end[g] > keep && seq->end[g] > seq->first[g]) give(seq, g, --seq->end[g]);
         if (n == 0) seq->first[g] = seq->end[g] = 0;
     }
-    seq->length = n;
-    return whole;
+    return seq->length = n;
 }

@@ -23,6 +23,11 @@ static ob_status check(const struct engine *e, const struct engine_item *item, u
         if (item[i].n == 0 || item[i].logits > item[i].n)
             return error_set(error, OB_ERR_ARGUMENT,
                              "an item without tokens, or with more logits than tokens");
+        bool whole = item[i].seq->length == 0 && item[i].n <= e->step_tokens;
+        if (e->model->graph.bidirectional && !whole)
+            return error_set(error, OB_ERR_LIMIT,
+                             "this model reads a sequence at once: one step of at most %u tokens",
+                             e->step_tokens);
         if (item[i].n > e->context - item[i].seq->length)
             return error_set(error, OB_ERR_LIMIT, "the context of %u tokens is full", e->context);
         for (uint32_t k = 0; k < item[i].n; k++)
@@ -52,6 +57,7 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
         e->step_seq[i] = (struct step_seq){.first = step.tokens,
                                            .count = item[i].n,
                                            .past = seq->length,
+                                           .length = seq->admitted,
                                            .page = (const uint32_t *const *)seq->page};
         for (uint32_t k = 0; k < item[i].n; k++) {
             if (k + item[i].logits >= item[i].n) e->row[step.logits++] = step.tokens;
@@ -64,10 +70,26 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
         struct seq *seq = item[i].seq;
         uint32_t before = seq->length;
         seq->length += item[i].n;
-        if (s != OB_OK)
+        if (s != OB_OK) {
             seq_truncate(seq, before);
-        else
-            seq_leave_window(seq);
+            continue;
+        }
+        seq_leave_window(seq);
+        if (item[i].n > 1) seq_snapshot(seq);
     }
     return s;
+}
+
+static const float *output(const struct engine *e, value_id v) {
+    return v == NO_VALUE ? NULL : e->type->output(e->device, e->plan, v);
+}
+
+const float *engine_embedding(const struct engine *e) {
+    return output(e, e->model->graph.embedding);
+}
+
+const float *engine_pooled(const struct engine *e, uint32_t *cols) {
+    const struct graph *g = &e->model->graph;
+    *cols = g->pooled == NO_VALUE ? 0 : g->value[g->pooled].cols;
+    return output(e, g->pooled);
 }

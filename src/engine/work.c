@@ -10,14 +10,19 @@ struct engine_work engine_work(const struct engine *e) {
         const struct node *n = &m->graph.node[i];
         for (uint32_t k = 0; k < NODE_OUTPUTS; k++) {
             const struct weight *w = n->weight[k];
-            if (n->bias[k]) work.token_bytes += n->bias[k]->row_bytes;
+            const struct weight *bias = n->bias[k];
+            uint64_t used = !w || !w->experts ? 1
+                            : w->heads        ? w->experts
+                                              : m->graph.value[n->out[k]].used;
+            if (bias) work.token_bytes += (bias->experts ? used : 1) * bias->row_bytes;
             if (!w) continue;
-            bool row = n->op == OP_embed; /* reads the token's row alone */
-            uint64_t used = w->experts ? m->graph.value[n->out[k]].used : 1;
+            /* These read the token's row alone. */
+            bool row = n->op == OP_embed || n->op == OP_embed_position;
             uint64_t bytes = used * (row ? w->row_bytes : weight_matrix_bytes(w));
             work.token_bytes += bytes;
-            if (w->experts) work.expert_bytes += bytes;
-            if (n->op != OP_linear && n->op != OP_linear_experts) continue;
+            if (w->experts && !w->heads) work.expert_bytes += bytes;
+            if (n->op != OP_linear && n->op != OP_linear_experts && n->op != OP_linear_heads)
+                continue;
             bool logits = m->graph.value[n->out[k]].rows == ROWS_LOGITS;
             uint64_t products = used * w->rows * w->cols;
             *(logits ? &work.logits_products : &work.token_products) += products;

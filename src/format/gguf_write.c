@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/os.h"
 #include "format/gguf_part.h"
 
 enum { CHUNK = 1 << 20, ALIGNMENT = 32 };
@@ -147,13 +148,19 @@ void gguf_put_tensor(struct gguf_writer *w, const struct gguf_new_tensor *tensor
 struct sink {
     FILE *file;
     struct buf *buf;
+    const struct gguf_progress *progress; /* NULL: nobody asks */
+    uint64_t done, total;
 };
 
 static ob_status give(struct sink *sink, const void *data, size_t n, ob_error *error) {
     if (n == 0) return OB_OK;
+    sink->done += n;
     if (sink->file) {
-        if (fwrite(data, 1, n, sink->file) == n) return OB_OK;
-        return error_set(error, OB_ERR_IO, "cannot write: %s", strerror(errno));
+        if (fwrite(data, 1, n, sink->file) != n)
+            return error_set(error, OB_ERR_IO, "cannot write: %s", strerror(errno));
+        if (sink->progress && !sink->progress->fn(sink->progress->user, sink->done, sink->total))
+            return error_set(error, OB_ERR_CANCELLED, "interrupted");
+        return OB_OK;
     }
     buf_add(sink->buf, data, n);
     return sink->buf->failed ? error_memory(error, "a GGUF file", n) : OB_OK;
@@ -186,31 +193,47 @@ static ob_status write_tensor(const struct pending *p, struct sink *sink, ob_err
     return status;
 }
 
-static ob_status write_all(const struct gguf_writer *w, struct sink *sink, ob_error *error) {
+static ob_status make_header(const struct gguf_writer *w, struct buf *out, ob_error *error) {
     if (w->values.failed || w->entries.failed || w->tensors.failed)
         return error_memory(error, "a GGUF header", w->values.n + w->entries.n + w->tensors.n);
     if (w->oversized)
         return error_set(error, OB_ERR_ARGUMENT, "a tensor is too large or has broken rows");
-    struct buf header = BUF_INIT;
-    buf_puts(&header, "GGUF");
-    add_u32(&header, 3);
-    add_u64(&header, w->tensor_count);
-    add_u64(&header, w->value_count);
-    ob_status status = header.failed ? error_memory(error, "a GGUF header", 24)
-                                     : give(sink, header.p, header.n, error);
-    uint64_t at = header.n + w->values.n + w->entries.n;
-    buf_free(&header);
-    if (status == OB_OK) status = give(sink, w->values.p, w->values.n, error);
-    if (status == OB_OK) status = give(sink, w->entries.p, w->entries.n, error);
-    for (uint64_t i = 0; i < w->tensor_count && status == OB_OK; i++) {
-        struct pending p;
-        memcpy(&p, w->tensors.p + i * sizeof p, sizeof p);
+    buf_puts(out, "GGUF");
+    add_u32(out, 3);
+    add_u64(out, w->tensor_count);
+    add_u64(out, w->value_count);
+    buf_add(out, w->values.p, w->values.n);
+    buf_add(out, w->entries.p, w->entries.n);
+    return out->failed ? error_memory(error, "a GGUF header", w->values.n + w->entries.n) : OB_OK;
+}
+
+static struct pending tensor_at(const struct gguf_writer *w, uint64_t i) {
+    struct pending p;
+    memcpy(&p, w->tensors.p + i * sizeof p, sizeof p);
+    return p;
+}
+
+/* Tensors from `first` on, behind `at` bytes that are there. */
+static ob_status write_tensors(const struct gguf_writer *w, struct sink *sink, uint64_t first,
+                               uint64_t at, ob_error *error) {
+    ob_status status = OB_OK;
+    for (uint64_t i = first; i < w->tensor_count && status == OB_OK; i++) {
+        struct pending p = tensor_at(w, i);
         status = pad(sink, at, w->alignment, error);
         if (status == OB_OK) status = write_tensor(&p, sink, error);
         at = align_up(at, w->alignment) + p.bytes;
     }
     /* The reference pads the last tensor too. */
     return status == OB_OK ? pad(sink, at, w->alignment, error) : status;
+}
+
+static ob_status write_all(const struct gguf_writer *w, struct sink *sink, ob_error *error) {
+    struct buf header = BUF_INIT;
+    ob_status status = make_header(w, &header, error);
+    if (status == OB_OK) status = give(sink, header.p, header.n, error);
+    if (status == OB_OK) status = write_tensors(w, sink, 0, header.n, error);
+    buf_free(&header);
+    return status;
 }
 
 ob_status gguf_write_buf(const struct gguf_writer *w, struct buf *out, ob_error *error) {
@@ -240,6 +263,76 @@ ob_status gguf_write_file(const struct gguf_writer *w, const char *path, ob_erro
         error_at(error, path, NULL, OB_NO_OFFSET);
         remove(part.p);
     }
+    buf_free(&part);
+    return status;
+}
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+/* Does the file begin with this header? */
+static bool begins_with(FILE *file, const struct buf *header) {
+    char chunk[4096];
+    for (size_t at = 0; at < header->n;) {
+        size_t n = header->n - at < sizeof chunk ? header->n - at : sizeof chunk;
+        if (fread(chunk, 1, n, file) != n || memcmp(chunk, header->p + at, n) != 0) return false;
+        at += n;
+    }
+    return true;
+}
+
+/* Opens the part, at the end of its last whole tensor if it is one of this file; *first is the
+ * tensor that comes next, *at the bytes that are there. */
+static FILE *open_part(const struct gguf_writer *w, const char *path, const struct buf *header,
+                       uint64_t *first, uint64_t *at) {
+    FILE *file = fopen(path, "r+b");
+    *first = *at = 0;
+    if (!file || !begins_with(file, header) || fseeko(file, 0, SEEK_END) != 0) {
+        if (file) fclose(file);
+        return fopen(path, "wb");
+    }
+    uint64_t size = (uint64_t)ftello(file);
+    *at = header->n;
+    for (; *first < w->tensor_count; ++*first) {
+        uint64_t end = align_up(*at, w->alignment) + tensor_at(w, *first).bytes;
+        if (end > size) break;
+        *at = end;
+    }
+    if (fseeko(file, (off_t)*at, SEEK_SET) == 0 && os_truncate(path, *at)) return file;
+    fclose(file);
+    *first = *at = 0;
+    return fopen(path, "wb");
+}
+
+static uint64_t total_bytes(const struct gguf_writer *w, uint64_t header) {
+    for (uint64_t i = 0; i < w->tensor_count; i++)
+        header = align_up(header, w->alignment) + tensor_at(w, i).bytes;
+    return align_up(header, w->alignment);
+}
+
+static ob_status write_part(const struct gguf_writer *w, const char *part, const struct buf *header,
+                            const struct gguf_progress *progress, ob_error *error) {
+    uint64_t first;
+    struct sink sink = {.progress = progress, .total = total_bytes(w, header->n)};
+    sink.file = open_part(w, part, header, &first, &sink.done);
+    if (!sink.file) return error_set(error, OB_ERR_IO, "cannot create: %s", strerror(errno));
+    ob_status status = sink.done ? OB_OK : give(&sink, header->p, header->n, error);
+    if (status == OB_OK) status = write_tensors(w, &sink, first, sink.done, error);
+    if (fclose(sink.file) != 0 && status == OB_OK)
+        status = error_set(error, OB_ERR_IO, "cannot write: %s", strerror(errno));
+    return status;
+}
+
+ob_status gguf_write_resumed(const struct gguf_writer *w, const char *path,
+                             const struct gguf_progress *progress, ob_error *error) {
+    struct buf part = BUF_INIT, header = BUF_INIT;
+    buf_printf(&part, "%s.part", path);
+    ob_status status = part.failed ? error_memory(error, "a path", strlen(path))
+                                   : make_header(w, &header, error);
+    if (status == OB_OK) status = write_part(w, part.p, &header, progress, error);
+    if (status == OB_OK && rename(part.p, path) != 0)
+        status = error_set(error, OB_ERR_IO, "cannot rename: %s", strerror(errno));
+    if (status != OB_OK) error_at(error, path, NULL, OB_NO_OFFSET);
+    buf_free(&header);
     buf_free(&part);
     return status;
 }

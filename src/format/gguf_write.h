@@ -48,4 +48,14 @@ ob_status gguf_write_buf(const struct gguf_writer *w, struct buf *out, ob_error 
 /* Writes path + ".part" and renames it; removes it when something fails. */
 ob_status gguf_write_file(const struct gguf_writer *w, const char *path, ob_error *error);
 
+/* The same for files that take long: what was written stays when it fails, or is killed, and a
+ * later call with the same keys and tensors goes on behind the last whole tensor there. `progress`
+ * hears of bytes; false ends the writing with OB_ERR_CANCELLED. */
+struct gguf_progress {
+    bool (*fn)(void *user, uint64_t done, uint64_t total);
+    void *user;
+};
+ob_status gguf_write_resumed(const struct gguf_writer *w, const char *path,
+                             const struct gguf_progress *progress, ob_error *error);
+
 #endif

@@ -6,7 +6,9 @@
 #include "format/hf_config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -83,8 +85,9 @@ static const json_t *walk(const json_t *at, const char *path) {
 }
 
 static const json_t *find(const struct hf_config *config, const char *path) {
-    const json_t *v = walk(config->root, path);
-    return v ? v : walk(config->text, path);
+    if (*path == '/') return walk(config->root, path + 1);
+    const json_t *v = walk(config->text, path);
+    return v ? v : walk(config->root, path);
 }
 
 static const json_t *element(const struct hf_config *config, const char *path, uint64_t i) {
@@ -137,4 +140,35 @@ bool hf_config_str(const struct hf_config *config, const char *path, uint64_t i,
     if (!json_is_string(v)) return false;
     *out = (struct str){json_string_value(v), json_string_length(v)};
     return true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static bool says_something(const json_t *v) {
+    if (json_is_number(v)) return json_number_value(v) != 0 && json_number_value(v) != 1;
+    if (json_is_array(v)) return json_array_size(v) > 0;
+    if (json_is_object(v)) return json_object_size(v) > 0;
+    return json_is_true(v) || (json_is_string(v) && json_string_length(v) > 0);
+}
+
+enum { PATH_BYTES = 256 };
+
+static void each_of(json_t *object, const char *prefix, void (*fn)(void *user, struct str path),
+                    void *user) {
+    const char *key;
+    json_t *v;
+    json_object_foreach(object, key, v) {
+        char path[PATH_BYTES];
+        int n = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", key);
+        if (n < 0 || n >= PATH_BYTES || !says_something(v)) continue;
+        bool rope = strncmp(path, "rope_", 5) == 0 && json_is_object(v);
+        if (rope) each_of(v, path, fn, user);
+        else fn(user, (struct str){path, (size_t)n});
+    }
+}
+
+void hf_config_each(const struct hf_config *config, void (*fn)(void *user, struct str path),
+                    void *user) {
+    each_of(config->root, "", fn, user);
+    if (json_is_object(config->text)) each_of(config->text, "", fn, user);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * hf_config.h: config.json of a Hugging Face directory, asked by dotted path
- * ("rope_parameters.full_attention.rope_theta"). A path is looked for at the top and, if absent or
- * null there, under "text_config", where models that also see or hear keep their language part.
- * Immutable after open, so thread safe. */
+ * ("rope_parameters.full_attention.rope_theta"). A path is looked for under "text_config", where
+ * models that also see or hear keep their language part, and, if absent or null there, at the top;
+ * "/model_type" at the top alone. Immutable after open, so thread safe. */
 #ifndef FORMAT_HF_CONFIG_H
 #define FORMAT_HF_CONFIG_H
 
@@ -25,5 +25,8 @@ bool hf_config_u64(const struct hf_config *config, const char *path, uint64_t i,
 bool hf_config_f64(const struct hf_config *config, const char *path, uint64_t i, double *out);
 bool hf_config_bool(const struct hf_config *config, const char *path, uint64_t i, bool *out);
 bool hf_config_str(const struct hf_config *config, const char *path, uint64_t i, struct str *out);
+/* As source_each_key. */
+void hf_config_each(const struct hf_config *config, void (*fn)(void *user, struct str path),
+                    void *user);
 
 #endif

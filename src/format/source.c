@@ -21,6 +21,8 @@ struct source {
     char *path;
     struct gguf *gguf;         /* SOURCE_GGUF */
     struct hf_config *config;  /* SOURCE_HF */
+    struct str config_text;
+    struct source *meta;       /* of a GGUF with a config.json inside; NULL: the source itself */
     struct safetensors *weights;
     struct str architecture, class_name;
     struct source_tensor *tensor;
@@ -31,6 +33,34 @@ static ob_status new_tensors(struct source *source, size_t n, ob_error *error) {
     source->tensors = n;
     source->tensor = arena_array(&source->arena, n, sizeof *source->tensor);
     return source->tensor ? OB_OK : error_memory(error, "tensors", n * sizeof *source->tensor);
+}
+
+/* The configuration from config.json's text, which the arena holds. */
+static ob_status parse_config(struct source *source, const char *path, ob_error *error) {
+    struct str text = source->config_text;
+    ob_status status = hf_config_open(text.p, text.n, path, &source->config, error);
+    if (status != OB_OK) return status;
+    if (!hf_config_str(source->config, "/model_type", 0, &source->architecture) ||
+        source->architecture.n == 0) {
+        status = error_set(error, OB_ERR_FORMAT, "the file does not name a model type");
+        error_at(error, path, "model_type", OB_NO_OFFSET);
+        return status;
+    }
+    hf_config_str(source->config, "/architectures", 0, &source->class_name);
+    return OB_OK;
+}
+
+/* A GGUF file may carry the config.json that it was made from. */
+static ob_status open_meta(struct source *source, ob_error *error) {
+    struct str text;
+    if (!gguf_str(gguf_find(source->gguf, SOURCE_CONFIG_KEY), 0, &text)) return OB_OK;
+    struct source *meta = source->meta = calloc(1, sizeof *meta);
+    if (!meta) return error_memory(error, "a configuration", sizeof *meta);
+    meta->kind = SOURCE_HF;
+    meta->config_text = text;
+    meta->path = arena_copy(&meta->arena, source->path, strlen(source->path));
+    if (!meta->path) return error_memory(error, "a path", strlen(source->path));
+    return parse_config(meta, source->path, error);
 }
 
 static ob_status open_gguf(struct source *source, ob_error *error) {
@@ -51,7 +81,7 @@ static ob_status open_gguf(struct source *source, ob_error *error) {
             .data = t->data, .bytes = t->bytes};
         memcpy(source->tensor[i].dim, t->dim, sizeof t->dim);
     }
-    return status;
+    return status == OB_OK ? open_meta(source, error) : status;
 }
 
 static ob_status open_config(struct source *source, ob_error *error) {
@@ -64,18 +94,10 @@ static ob_status open_config(struct source *source, ob_error *error) {
     }
     if (status != OB_OK) return status;
     char *path = arena_printf(&source->arena, "%s/config.json", source->path);
-    status = path ? hf_config_open(text, n, path, &source->config, error)
-                  : error_memory(error, "a path", strlen(source->path));
+    source->config_text = (struct str){arena_copy(&source->arena, text, n), n};
     free(text);
-    if (status != OB_OK) return status;
-    if (!hf_config_str(source->config, "model_type", 0, &source->architecture) ||
-        source->architecture.n == 0) {
-        status = error_set(error, OB_ERR_FORMAT, "the file does not name a model type");
-        error_at(error, path, "model_type", OB_NO_OFFSET);
-        return status;
-    }
-    hf_config_str(source->config, "architectures", 0, &source->class_name);
-    return OB_OK;
+    if (!path || !source->config_text.p) return error_memory(error, "a configuration", n);
+    return parse_config(source, path, error);
 }
 
 static ob_status open_directory(struct source *source, ob_error *error) {
@@ -107,6 +129,7 @@ ob_status source_open(const char *path, struct source **out, ob_error *error) {
 
 void source_close(struct source **source) {
     if (!*source) return;
+    source_close(&(*source)->meta);
     gguf_close(&(*source)->gguf);
     safetensors_close(&(*source)->weights);
     hf_config_close(&(*source)->config);
@@ -117,6 +140,12 @@ void source_close(struct source **source) {
 
 enum source_kind source_kind(const struct source *source) { return source->kind; }
 const char *source_path(const struct source *source) { return source->path; }
+const struct source *source_meta(const struct source *source) {
+    return source->meta ? source->meta : source;
+}
+struct str source_config_text(const struct source *source) {
+    return source_meta(source)->config_text;
+}
 const struct gguf *source_gguf(const struct source *source) { return source->gguf; }
 struct str source_architecture(const struct source *source) { return source->architecture; }
 struct str source_class(const struct source *source) { return source->class_name; }
@@ -223,4 +252,8 @@ bool source_bool(const struct source *s, const char *key, uint64_t i, bool *out)
 
 bool source_str(const struct source *s, const char *key, uint64_t i, struct str *out) {
     return s->config ? hf_config_str(s->config, key, i, out) : gguf_str(lookup(s, key), i, out);
+}
+
+void source_each_key(const struct source *s, void (*fn)(void *user, struct str path), void *user) {
+    if (s->config) hf_config_each(s->config, fn, user);
 }

@@ -31,6 +31,13 @@ void source_close(struct source **source);
 
 enum source_kind source_kind(const struct source *source);
 const char *source_path(const struct source *source);
+/* What describes the model: the source itself, but of a GGUF file that carries a config.json
+ * (SOURCE_CONFIG_KEY, as `1bit convert` writes it) one of kind SOURCE_HF, which has that file's
+ * keys and no tensors. It lives as long as the source. */
+const struct source *source_meta(const struct source *source);
+#define SOURCE_CONFIG_KEY "1bit.config"
+/* The text of config.json; n = 0 if there is none. */
+struct str source_config_text(const struct source *source);
 /* The GGUF behind it, NULL for other kinds. */
 const struct gguf *source_gguf(const struct source *source);
 /* "qwen2": general.architecture, or model_type of config.json. */
@@ -59,14 +66,19 @@ const struct source_tensor *source_tensor_at(const struct source *source, size_t
 const struct source_tensor *source_tensor_find(const struct source *source, struct str name);
 
 /* Metadata. `key` is a GGUF key, where "{arch}" stands for the architecture, or a path in
- * config.json ("rope_parameters.full_attention.rope_theta"), looked for at the top and then under
- * "text_config". A scalar has n = 1; element i of an
- * array (HF: JSON array) may be asked for. false: absent, null or of another kind. */
+ * config.json ("rope_parameters.full_attention.rope_theta"), looked for under "text_config" and
+ * then at the top. A scalar has n = 1; element i of an array (HF: JSON array) may be asked for.
+ * false: absent, null or of another kind. */
 bool source_has(const struct source *source, const char *key);
 uint64_t source_count(const struct source *source, const char *key); /* elements; 0 if absent */
 bool source_u64(const struct source *source, const char *key, uint64_t i, uint64_t *out);
 bool source_f64(const struct source *source, const char *key, uint64_t i, double *out);
 bool source_bool(const struct source *source, const char *key, uint64_t i, bool *out);
 bool source_str(const struct source *source, const char *key, uint64_t i, struct str *out);
+/* Of config.json: the paths of all keys at the top and under "text_config", and inside objects
+ * whose name begins with "rope_", whose value is not null, false, 0, 1, or empty. Nothing for
+ * GGUF. */
+void source_each_key(const struct source *source, void (*fn)(void *user, struct str path),
+                     void *user);
 
 #endif

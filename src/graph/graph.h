@@ -4,9 +4,10 @@
  * graph a model, whatever the batch: the number of rows is the step's. Built once by a recipe,
  * then immutable; it knows nothing of devices.
  *
- * Values are row-major float [rows, cols]; rows are the step's tokens, its wanted logit rows, or
- * pairs of a token and an expert that it is routed to: grouped by expert in ascending order, within
- * an expert in order of the tokens. Weights are [out, in], row-major, in any format of quant/.
+ * Values are row-major float [rows, cols]; rows are the step's tokens, its wanted logit rows, its
+ * sequences, or pairs of a token and an expert that it is routed to: grouped by expert in ascending
+ * order, within an expert in order of the tokens. Weights are [out, in], row-major, in any format
+ * of quant/.
  *
  * A batch is ragged: the tokens of each sequence are adjacent and in order of position. */
 #ifndef GRAPH_GRAPH_H
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/kinds.h"
 #include "base/str.h"
 #include "onebit.h"
 #include "quant/quant.h"
@@ -38,7 +40,10 @@ struct weight {
     const struct quant *quant;
     uint32_t rows, cols;       /* [out, in] of one matrix; a vector has rows = 1 */
     uint32_t experts;          /* matrices; 0: not of experts */
+    bool heads;                /* the matrices are those of heads: a token uses all */
     size_t row_bytes;
+    float ternary;             /* not 0: -1, 0 and 1, whose products are multiplied by this; what
+                                  they are multiplied with is rounded to 8 bits (round_act) */
     const void *data;          /* mapped or owned by the model's arena; may be unaligned */
     const void *const *expert; /* [experts] the same for each expert; then data is NULL */
     void *bound;               /* the device's own form, set by bind_weight; NULL = data as it is */
@@ -53,15 +58,17 @@ static inline uint64_t weight_bytes(const struct weight *w) {
 typedef uint32_t value_id;
 #define NO_VALUE UINT32_MAX
 
-enum rows { ROWS_TOKENS, ROWS_LOGITS, ROWS_EXPERTS };
+enum rows { ROWS_TOKENS, ROWS_LOGITS, ROWS_SEQS, ROWS_EXPERTS };
 
 struct value {
     uint32_t cols;
     enum rows rows;
     uint32_t used; /* ROWS_EXPERTS: experts, so rows, of each token */
 };
-static inline size_t value_rows(const struct value *v, uint32_t tokens, uint32_t logits) {
+static inline size_t value_rows(const struct value *v, uint32_t tokens, uint32_t logits,
+                                uint32_t seqs) {
     return v->rows == ROWS_LOGITS    ? logits
+           : v->rows == ROWS_SEQS    ? seqs
            : v->rows == ROWS_EXPERTS ? (size_t)tokens * v->used
                                      : tokens;
 }
@@ -71,54 +78,101 @@ static inline size_t value_rows(const struct value *v, uint32_t tokens, uint32_t
 enum { PAGE_TOKENS = 64 };   /* positions a page holds; splits of attention are multiples of it */
 #define NO_PAGE UINT32_MAX
 
-enum cache_kind { CACHE_FULL, CACHE_WINDOW };
+/* CACHE_CHUNK: positions are cut into chunks at multiples of `window`; a query sees its own. */
+enum cache_kind { CACHE_FULL, CACHE_WINDOW, CACHE_CHUNK, CACHE_STATE };
 
-/* One attention layer's cache. Layers of equal kind, window and row size share a group, hence one
- * page table; `slot` is the layer's place inside each page of the group. */
+/* One layer's cache. Layers of equal kind and sizes share a group, hence one page table; `slot` is
+ * the layer's place inside each page of the group.
+ *
+ * A group of CACHE_STATE is not paged by position: one page of it, page[group][0], holds the state
+ * of a sequence in all layers of the group, `state_floats` floats each, whatever its length and the
+ * KV formats. A sequence without a past begins with zeros, whatever the page holds. */
 struct cache {
     uint32_t group, slot;
 };
 struct cache_group {
     enum cache_kind kind;
-    uint32_t window;           /* CACHE_WINDOW: positions a query sees, itself included */
+    uint32_t window;           /* most positions that a query sees, itself included; FULL: 0 */
     uint32_t kv_heads, k_dim, v_dim;
+    uint32_t state_floats;     /* CACHE_STATE: of one layer, a multiple of 16 */
     uint32_t layers;
 };
 
 /* ---- nodes ---- */
 
-enum norm_kind { NORM_RMS, NORM_LAYER };
-enum act_kind { ACT_SILU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_RELU };
-/* Weights of the experts a token is routed to: softmax over the logits of all experts, or over
- * those of the chosen ones (which is the former made to sum to 1). */
-enum route_kind { ROUTE_SOFTMAX, ROUTE_SOFTMAX_CHOSEN };
-enum { EXPERTS_USED_MAX = 64 };
+enum { EXPERTS_USED_MAX = ROUTE_USED_MAX };
 
-enum { NODE_INPUTS = 3, NODE_OUTPUTS = 4 };
+/* The experts of a token and their weights. Chosen are the `used` experts of the largest score +
+ * bias, in descending order, equal ones by number. */
+struct route_args {
+    enum route_score score;
+    uint32_t used;               /* experts of a token */
+    struct weight *bias;         /* [experts], or of those to choose, added for choosing only;
+                                    NULL = none */
+    bool bias_to_logits;         /* it is added to the logits, not to the scores */
+    uint32_t groups;             /* of equally many experts; 0, 1 = none. Experts are chosen from */
+    uint32_t groups_used;        /* the best so many groups */
+    enum route_group group;
+    bool group_zero;             /* experts of other groups are chosen by 0, else never */
+    uint32_t always;             /* of the used: the last experts, not to choose: all tokens' */
+    bool normalize;              /* weights are divided by their sum + normalize_eps */
+    float normalize_eps;
+    float scale;                 /* multiplies the weights; 0 = 1 */
+    struct weight *expert_scale; /* [experts] multiplies an expert's weight; NULL = none */
+    float jitter_eps;            /* ROUTE_SPARSEMIXER */
+};
 
+enum { NODE_INPUTS = 6, NODE_OUTPUTS = 4 };
+enum position_factor { POSITION_STEPS, POSITION_LOG, POSITION_POWER };
+
+/* Angles of a rotary embedding: (float)pos * freq. A sequence that was admitted for more than
+ * `original` positions takes, if there is one, another set: freq_long, or (dynamic > 0, its length
+ * n) base'^(-i / half) with base' = base * (dynamic * n / original - (dynamic - 1))^(half / (half -
+ * 1)), which is NTK-aware scaling. */
+struct rope_table_args {
+    const float *freq;      /* [half] radians a position */
+    float magnitude;        /* multiplies cos and sin */
+    uint32_t half;          /* pairs rotated */
+    uint32_t original;
+    const float *freq_long; /* [half] or NULL */
+    float magnitude_long;   /* that goes with it; 0: the same */
+    float dynamic, base;
+};
 struct node {
     enum op op;
     int32_t layer;                       /* for messages; -1 outside the layers */
     uint32_t inputs, outputs;
-    value_id in[NODE_INPUTS], out[NODE_OUTPUTS];
-    struct weight *weight[NODE_OUTPUTS]; /* linear, linear_experts: one an output; norm, embed: [0];
-                                            NULL = none */
-    struct weight *bias[NODE_OUTPUTS];   /* F32 vectors; NULL = none */
+    value_id in[NODE_INPUTS], out[NODE_OUTPUTS]; /* an input may be NO_VALUE where said below */
+    struct weight *weight[NODE_OUTPUTS]; /* of linear and its kin one an output; others: [0];
+                                            attention: the sinks; NULL = none */
+    struct weight *bias[NODE_OUTPUTS];   /* vectors; NULL = none; of linear_experts one an expert;
+                                            route: [0] its bias, [1] its scale of experts */
     union {
         struct { float scale; } embed;
         struct {
             enum norm_kind kind;
             float eps;
-            uint32_t width; /* elements normed together; divides cols; weight [width] */
+            uint32_t width; /* elements normed together; divides cols; weight [width] or [cols] */
         } norm;
+        struct { enum act_kind kind; } act;
         struct { enum act_kind act; } glu;         /* in: gate, up */
+        struct glu_clamp glu_clamped;              /* in: gate, up */
+        struct { float low, high; } clamp;
+        struct { uint32_t a_cols, b_cols, groups; } concat;
+        struct { uint32_t groups, total, start, len; } slice;
+        struct { uint32_t groups, width, times; } tile;
+        struct { int32_t offset; } embed_position;
+        struct {
+            float beta, period;
+            uint32_t offset;
+            enum position_factor kind;
+        } scale_position;
         struct { float value; } scale;
         struct { float cap; } softcap;
-        struct {
-            const float *freq;           /* [half] radians a position; angle = (float)pos * freq */
-            float magnitude;             /* multiplies cos and sin */
-            uint32_t half;               /* pairs rotated */
-        } rope_table;                    /* out: [tokens, 2 * half], cos then sin */
+        struct { enum pool_kind kind; } pool;
+        struct { float by; } sparsify;
+        struct { float floor; } match_rms;
+        struct rope_table_args rope_table; /* out: [tokens, 2 * half], cos then sin */
         struct {
             uint32_t heads, head_dim;    /* cols = heads * head_dim */
             uint32_t half;               /* the first 2 * half of each head are rotated */
@@ -128,14 +182,46 @@ struct node {
             uint32_t heads, kv_heads, k_dim, v_dim;
             float scale;                 /* multiplies q . k */
             float softcap;               /* 0 = none; else s = cap * tanh(s / cap) */
-            uint32_t window;             /* 0 = all; else keys with pos_q - pos_k < window */
+            uint32_t window, chunk;      /* as attention_args */
             uint32_t cache;              /* index into graph.cache */
-        } attention;                     /* in: q [heads*k_dim], k, v; out: [heads*v_dim] */
+            bool bidirectional, shares, selects;
+            const float *alibi;          /* [heads] or NULL */
+            uint32_t selection, by_distance, sinks; /* which input, 0 = none */
+            uint32_t selections;         /* lists in a row of the selection: 1 or kv_heads */
+        } attention;                     /* in: q [heads*k_dim], unless it shares k and v, then of
+                                            the last three what there is; out: [heads*v_dim] */
         struct {
-            enum route_kind kind;
-            uint32_t used;               /* experts of a token, in descending order of logit */
-        } route;                         /* in: logits [experts]; out: [2 * used], the weights, then
+            uint32_t heads, dim, used;
+            uint32_t block, local;       /* block > 0: used blocks of positions for each head */
+            uint32_t cache;
+        } index_select;                  /* in: q [heads*dim], k [dim] and, without blocks, weights
+                                            [heads]; out: [used] positions in ascending order, then
+                                            infinities; with blocks [heads * used * block] */
+        struct route_args route;         /* in: logits [experts]; out: [2 * used], the weights, then
                                             the experts' numbers as floats */
+        struct { uint32_t first; } route_rest; /* in: route */
+        struct {
+            uint32_t kernel, cache;      /* state: the last kernel - 1 rows of x, oldest first */
+        } conv1d;                        /* weight[0]: w; bias[0] */
+        struct { uint32_t cache; } token_shift; /* state: the last row */
+        struct {
+            uint32_t heads, k_heads, k_dim, v_dim;
+            bool delta, k_tiled;
+            bool decay_each;             /* decay has a column for each element of k */
+            float scale;
+            const float *fixed_decay;    /* [heads], where decay is NO_VALUE */
+            uint32_t cache;              /* state: [heads][k_dim][v_dim] */
+        } delta;                         /* in: q, k, v, decay or NO_VALUE, beta or NO_VALUE;
+                                            bias[0]: skip */
+        struct {
+            uint32_t heads, k_dim, v_dim, cache; /* state: a head after the other, as kernels.h */
+            float scale, eps;
+        } mlstm;                         /* in: q, k, v, gate, log_decay */
+        struct {
+            uint32_t heads, n, cache;    /* state: [n][cols] */
+        } scan;                          /* in: x, dt, b, c; weight[0]: a; bias[0]: d */
+        struct { uint32_t cache; } wkv4; /* in: k, v; weight[0]: decay; bias[0]: first; state: sum,
+                                            sum of weights, maximum, [cols] each */
     } u;
 };
 
@@ -149,7 +235,10 @@ struct graph {
     uint32_t caches, cache_cap;
     struct cache_group *group;
     uint32_t groups, group_cap;
-    value_id logits;                     /* ROWS_LOGITS, [vocab] */
+    value_id logits;                     /* ROWS_LOGITS: [vocab], or an encoder's last states */
+    value_id embedding, pooled;          /* ROWS_SEQS: what a sequence is embedded as; what a head
+                                            of the model says about it; NO_VALUE: none */
+    bool bidirectional;                  /* a token sees later ones: a sequence is one step */
     int32_t layer;                       /* stamped on new nodes */
     bool failed;                         /* out of memory while building */
 };
@@ -157,36 +246,200 @@ struct graph {
 /* ---- building (all sizes are checked by the recipe before; a mismatch here is our bug) ---- */
 
 void graph_init(struct graph *g, struct arena *arena);
+/* A token that a table smaller than the vocabulary lacks has its first row. */
 value_id graph_embed(struct graph *g, struct weight *w, float scale);
+/* Rows of a learned position table: that of each token's position + offset, which the recipe keeps
+ * within the table. */
+value_id graph_embed_position(struct graph *g, struct weight *w, int32_t offset);
+/* w and bias [width], or [cols]: then each run of width has its own. */
 value_id graph_norm(struct graph *g, value_id x, struct weight *w, struct weight *bias,
                     enum norm_kind kind, float eps, uint32_t width);
-/* n weights of equal cols that share x; bias may be NULL or hold NULLs. */
+/* n weights of equal cols that share x; bias may be NULL or hold NULLs; ternary weights have none,
+ * and come with the ops that they need. */
 void graph_linear(struct graph *g, value_id x, uint32_t n, struct weight *const *w,
                   struct weight *const *bias, value_id *out);
 value_id graph_linear1(struct graph *g, value_id x, struct weight *w, struct weight *bias);
+/* w has a matrix for each head: x are heads * cols columns, y heads * rows. */
+value_id graph_linear_heads(struct graph *g, value_id x, struct weight *w);
+value_id graph_act(struct graph *g, value_id x, enum act_kind act);
+/* A narrower gate, whose columns divide up's: each value is that of so many neighbours of up. */
 value_id graph_glu(struct graph *g, value_id gate, value_id up, enum act_kind act);
+value_id graph_glu_clamped(struct graph *g, value_id gate, value_id up,
+                           const struct glu_clamp *clamp);
 value_id graph_add(struct graph *g, value_id a, value_id b);
+/* b may be narrower, as the gate above. */
+value_id graph_mul(struct graph *g, value_id a, value_id b);
+/* y = x * w + bias, vectors of cols, or the first row of a matrix; either may be NULL. */
+value_id graph_affine(struct graph *g, value_id x, struct weight *w, struct weight *bias);
+value_id graph_clamp(struct graph *g, value_id x, float low, float high);
 value_id graph_scale(struct graph *g, value_id x, float s);
+/* y = x * (1 + beta * log(1 + floor((pos + offset) / period))) (Llama 4's attention temperature) */
+value_id graph_scale_position(struct graph *g, value_id x, float beta, uint32_t offset,
+                              float period);
+/* y = x * (1 + beta * log(max((pos + offset) / period, 1))) */
+value_id graph_log_position(struct graph *g, value_id x, float beta, uint32_t offset,
+                            float period);
+/* y = x * (1 + (pos + offset) / period)^exponent, exponent in -8 to 8 */
+value_id graph_power_position(struct graph *g, value_id x, float exponent, uint32_t offset,
+                              float period);
+/* Rows of `groups` times a_cols of a, then b_cols of b. a has groups * a_cols columns, or a_cols,
+ * the same in all groups; b likewise. */
+value_id graph_concat(struct graph *g, value_id a, uint32_t a_cols, value_id b, uint32_t b_cols,
+                      uint32_t groups);
+/* Columns [start, start + len) of each of the groups of `total`. */
+value_id graph_slice(struct graph *g, value_id x, uint32_t groups, uint32_t total, uint32_t start,
+                     uint32_t len);
+/* Each of the groups of `width` columns `times` times, one after the other. */
+value_id graph_tile(struct graph *g, value_id x, uint32_t groups, uint32_t width, uint32_t times);
 value_id graph_softcap(struct graph *g, value_id x, float cap);
-value_id graph_rope_table(struct graph *g, const float *freq, uint32_t half, float magnitude);
+/* y = max(x - (mean + by * deviation), 0), both of the whole row (Gemma 3n's sparse activations) */
+value_id graph_sparsify(struct graph *g, value_id x, float by);
+/* y = a * sqrt(mean(b^2)) / sqrt(max(mean(a^2), floor)) */
+value_id graph_match_rms(struct graph *g, value_id a, value_id b, float floor);
+/* y = round(x * s) / s with s = 127 / max(|x|) of the row: what 8 bits hold of it (BitNet) */
+value_id graph_round_act(struct graph *g, value_id x);
+value_id graph_rope_table(struct graph *g, const struct rope_table_args *args);
 value_id graph_rope(struct graph *g, value_id x, value_id table, uint32_t heads, uint32_t head_dim,
                     bool interleaved);
+/* Does the length that a sequence is admitted for change a rope table's angles? */
+bool graph_depends_on_length(const struct graph *g);
+/* Zero and NULL are "none". The score of a key is cap * tanh(scale * q . k / cap), to which
+ * slope * (pos_k - pos_q) is added.
+ *     window          a query sees keys with 0 <= pos_q - pos_k < window; bidirectional: with
+ *                     |pos_q - pos_k| <= window / 2, rounded down
+ *     chunk           keys with pos_k / chunk == pos_q / chunk; without these two
+ *     bidirectional   later keys too, of a sequence whose tokens are all in this step
+ *     sinks           F32 [heads]: a logit more in each head's softmax, which has no value
+ *     token_sinks     the same, a column for each head
+ *     by_distance     [heads * distances], the token's: that of pos_q - pos_k is added to a score,
+ *                     0 where the distance is larger
+ *     alibi           [heads] slopes, in the graph's arena (models/blocks/alibi.h)
+ *     shares          k and v are NO_VALUE: nothing is stored; shared_cache, an earlier node's, is
+ *                     read. kv_heads, k_dim and v_dim are that node's; its keys must still be
+ *                     there: window and chunk are that node's, or it has neither, or the window is
+ *                     a smaller one
+ *     selects         of the keys above, those in the token's row of `selection`, an index_select's
+ *                     value; at least one of them. Of a block_select's each KV head has its own */
 struct attention_args {
-    uint32_t heads, kv_heads, k_dim, v_dim, window;
+    uint32_t heads, kv_heads, k_dim, v_dim, window, chunk;
     float scale, softcap;
+    bool bidirectional, shares, selects, has_token_sinks, has_by_distance;
+    uint32_t shared_cache;     /* as graph_attention_cache() gives it */
+    value_id selection, token_sinks, by_distance;
+    struct weight *sinks;
+    const float *alibi;
 };
-/* Makes the layer's cache too (window > 0: a window cache). */
+/* Makes the layer's cache too, unless it shares one: of a window or a chunk, or full. */
 value_id graph_attention(struct graph *g, value_id q, value_id k, value_id v,
                          const struct attention_args *args);
+/* How many positions learned tables have rows for; UINT32_MAX without one. */
+uint32_t graph_positions(const struct graph *g);
+/* The cache of the attention node whose output is `out`. */
+uint32_t graph_attention_cache(const struct graph *g, value_id out);
+/* The `used` positions up to each token's own with the largest sum over heads of
+ * weights[head] * max(q[head] . k, 0), all while there are fewer; of equal ones the earliest. Makes
+ * a cache for k, whose V has no features. */
+value_id graph_index_select(struct graph *g, value_id q, value_id weights, value_id k,
+                            uint32_t used);
+/* For each head, of q alone, the positions up to the token's own in the `used` blocks of `block`
+ * positions with the largest of their q[head] . k; the last `local` blocks are always among them.
+ * block divides SELECT_BLOCKS, local is at most `used`. */
+enum { SELECT_BLOCKS = 512 };
+value_id graph_block_select(struct graph *g, value_id q, value_id k, uint32_t block, uint32_t used,
+                            uint32_t local);
 value_id graph_gather_rows(struct graph *g, value_id x);
+/* Token rows to one row a sequence of the step, whose tokens are all in it (bidirectional). */
+value_id graph_pool(struct graph *g, value_id x, enum pool_kind kind);
 /* Mixture of experts. What takes a route follows it before the next route: a device groups the
  * pairs of one at a time. linear_experts: x are token rows, each multiplied with the matrices of
- * the token's experts, or pairs. combine: the sum of each token's pairs by weight, in the order of
- * the route. */
-value_id graph_route(struct graph *g, value_id logits, enum route_kind kind, uint32_t used);
+ * the token's experts, or pairs; bias may be NULL or hold NULLs, else weights of experts with one
+ * row, the expert's vector. A route may have more experts than w: the pairs of those without a
+ * matrix are 0. combine: the sum of each token's pairs by weight, in the order of the route.
+ * route_rest: one column, the sum of the weights of those experts of a token that are numbered
+ * from `first` (which experts without a matrix multiply the token's own row by). */
+value_id graph_route(struct graph *g, value_id logits, const struct route_args *args);
 void graph_linear_experts(struct graph *g, value_id x, value_id route, uint32_t n,
-                          struct weight *const *w, value_id *out);
+                          struct weight *const *w, struct weight *const *bias, value_id *out);
+value_id graph_route_rest(struct graph *g, value_id route, uint32_t first);
 value_id graph_combine(struct graph *g, value_id x, value_id route);
+/* Pairs as token rows of used * cols, in the order of the route, and back: for what is done to
+ * pairs other than their product (a weight on an expert's input, attention by an expert). */
+value_id graph_join_pairs(struct graph *g, value_id x, value_id route);
+value_id graph_split_pairs(struct graph *g, value_id x, value_id route);
+
+/* ---- recurrent layers: ops with a state that each token of a sequence changes, in order ----
+ * Inputs and outputs are token rows. Each makes a cache of its own. Weights are in any format of
+ * single elements, best F32. */
+
+/* y[t][c] = bias[c] + sum over j of w[c][j] * x[t - kernel + 1 + j][c], with zeros before the
+ * sequence; w [cols of x, kernel]; bias may be NULL. No activation. */
+value_id graph_conv1d(struct graph *g, value_id x, struct weight *w, struct weight *bias,
+                      uint32_t kernel);
+/* y[t] = x[t - 1], zeros at 0. */
+value_id graph_token_shift(struct graph *g, value_id x);
+
+/* For each head a matrix S [k_dim][v_dim] that begins as zeros; for each token
+ *     S = diag(a) S
+ *     S = S + k (x) (beta * (v - S^T k))      delta
+ *     S = S + k (x) (beta * v)                else
+ *     y = scale * S^T q + skip * v
+ * q and k [k_heads * k_dim], v and y [heads * v_dim], beta [heads], or NO_VALUE: 1. The decay a is
+ * a multiplier, not its logarithm: a column for each head, or for each head and element of k, or
+ * NO_VALUE with fixed_decay[heads], which outlives the graph. skip: a vector [heads], or NULL: 0.
+ * Head h reads k head h / (heads / k_heads); k_tiled: h % k_heads.
+ *
+ *                              q  k  v  decay                beta        delta  scale
+ *   gated delta net            q, k each NORM_L2; v          sigmoid(b)  yes    k_dim^-0.5
+ *                              exp(-exp(A_log) * softplus(a + dt_bias))
+ *     (qwen3_next, qwen3_5, olmo_hybrid: beta * 2 where allow_neg_eigval. llama.cpp's converters
+ *     write the v heads of qwen3_5 tiled)
+ *   Kimi delta attention       the same, the decay [heads * k_dim] (kimi_linear, bailing_hybrid)
+ *   lightning attention        q, k, v; fixed exp(-slope)    -           no     1   (minimax)
+ *   Mamba-2                    C  B  x  exp(dt * A)          dt          no     1   skip = D
+ *     (k_heads: groups; also bamba, falcon_h1, granitemoehybrid, nemotron_h, zamba2) */
+struct delta_args {
+    value_id q, k, v, decay, beta;
+    uint32_t heads, k_heads, k_dim, v_dim;
+    bool delta, k_tiled;
+    const float *fixed_decay;
+    float scale;
+    struct weight *skip;
+};
+value_id graph_delta(struct graph *g, const struct delta_args *args);
+
+/* xLSTM's matrix memory. For each head S [k_dim][v_dim], n [k_dim] and m, zeros at the start; for
+ * each token, with the gates held back by exp(m), m being the largest exponent so far,
+ *     m' = max(log_decay + m, gate); f = exp(log_decay + m - m'); i = exp(gate - m'); m = m'
+ *     S = f S + k (x) (i * v); n = f n + i * k
+ *     y = scale * S^T q / (max(|scale * n . q|, exp(-m)) + eps)
+ * q and k [heads * k_dim], v and y [heads * v_dim], gate and log_decay [heads]: the input gate
+ * before its exponential (soft-capped where the family does that), and log(sigmoid(forget gate)),
+ * which is -softplus(-forget gate). */
+struct mlstm_args {
+    value_id q, k, v, gate, log_decay;
+    uint32_t heads, k_dim, v_dim;
+    float scale, eps;
+};
+value_id graph_mlstm(struct graph *g, const struct mlstm_args *args);
+
+/* Mamba's selective scan: for each column c of x and i < n, in order of the tokens,
+ *     h[c][i] = exp(dt[c] * A[c][i]) * h[c][i] + dt[c] * B[i] * x[c]
+ *     y[c] = sum over i of C[i] * h[c][i], + D[c] * x[c]
+ * x and dt (softplus'ed already) [cols]; B and C [heads * n]: columns are cut into `heads` equal
+ * runs, each with its own (zamba; others have 1, or 0 for it). a [cols, n] is negative already:
+ * -exp(A_log); d a vector [cols] or NULL. */
+struct scan_args {
+    value_id x, dt, b, c;
+    struct weight *a, *d;
+    uint32_t heads;
+};
+value_id graph_scan(struct graph *g, const struct scan_args *args);
+
+/* RWKV-4: y[t] = sum over s <= t of weight * v[s] / sum of weight, in each column, where weight is
+ * exp(first + k[t]) for s = t, else exp(k[s] - (t - 1 - s) * exp(decay)). decay and first are
+ * vectors as the files have them (time_decay, time_first): the op takes -exp(decay) itself. */
+value_id graph_wkv4(struct graph *g, value_id k, value_id v, struct weight *decay,
+                    struct weight *first);
 
 /* ---- memory plan (plan.c) ---- */
 
@@ -195,7 +448,8 @@ struct graph_plan {
     size_t *offset; /* [values], multiples of 64 */
     size_t bytes;   /* of the whole block */
 };
-/* For at most `tokens` token rows and `logits` logit rows; NULL offset when out of memory. */
+/* For at most `tokens` token rows, and as many sequences, and `logits` logit rows; NULL offset when
+ * out of memory. */
 struct graph_plan graph_plan_make(const struct graph *g, struct arena *arena, uint32_t tokens,
                                   uint32_t logits);
 
@@ -204,8 +458,9 @@ struct graph_plan graph_plan_make(const struct graph *g, struct arena *arena, ui
 struct step_seq {
     uint32_t first, count;           /* its rows in the batch */
     uint32_t past;                   /* its positions already in the cache: row i is past + i */
+    uint32_t length;                 /* positions it was admitted for (rope_table_args) */
     const uint32_t *const *page;     /* [groups]: page numbers, one for each 64 positions;
-                                        NO_PAGE where a window has passed */
+                                        NO_PAGE where a window has passed; one for a state */
 };
 
 struct step {

@@ -2,7 +2,7 @@
  *
  * plan.c: places every value of a graph in one block so that values alive at the same time do not
  * overlap: in order of the nodes, first fit between the values alive now. A value lives from the
- * node that makes it to the last that reads it; the logits to the end. Inputs of a node are freed
+ * node that makes it to the last that reads it; the outputs to the end. Inputs of a node are freed
  * after its outputs are placed, so no output shares memory with an input. */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ struct live {
 };
 
 static size_t value_bytes(const struct graph *g, value_id v, uint32_t tokens, uint32_t logits) {
-    size_t rows = value_rows(&g->value[v], tokens, logits);
+    size_t rows = value_rows(&g->value[v], tokens, logits, tokens);
     return (rows * g->value[v].cols * sizeof(float) + 63) & ~(size_t)63;
 }
 
@@ -45,10 +45,13 @@ struct graph_plan graph_plan_make(const struct graph *g, struct arena *arena, ui
 
     for (uint32_t i = 0; i < g->nodes; i++) {
         const struct node *n = &g->node[i];
-        for (uint32_t k = 0; k < n->inputs; k++) last[n->in[k]] = i;
+        for (uint32_t k = 0; k < n->inputs; k++)
+            if (n->in[k] != NO_VALUE) last[n->in[k]] = i;
         for (uint32_t k = 0; k < n->outputs; k++) last[n->out[k]] = i;
     }
-    if (g->logits != NO_VALUE) last[g->logits] = g->nodes;
+    const value_id outputs[] = {g->logits, g->embedding, g->pooled};
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        if (outputs[i] != NO_VALUE) last[outputs[i]] = g->nodes;
 
     uint32_t count = 0;
     for (uint32_t i = 0; i < g->nodes; i++) {

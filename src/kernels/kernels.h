@@ -10,7 +10,8 @@
  * value's first row is sure to be 64-byte aligned; weights may have any alignment.
  *
  * Arithmetic that all tables but ref share (the law: docs/ARCHITECTURE.md):
- *   - exp, tanh, erf, sin, cos are ours (body/math.h), the same polynomial for every ISA.
+ *   - exp, log, tanh, erf, sin, cos are ours (body/math.h, scalar/), the same polynomial for every
+ *     ISA.
  *   - a sum over a row of floats runs in 16 lanes: lane l sums elements l, l+16, ... in order, with
  *     one fused multiply-add each; lanes are added as ((l, l+8), (l, l+4), (l, l+2), (l, l+1));
  *     rows that are no multiple of 16 are continued with zeros.
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/cpu.h"
+#include "base/kinds.h"
 #include "quant/kv.h"
 #include "quant/quant.h"
 
@@ -106,7 +108,9 @@ bool kernels_linear_takes_act(const struct quant *quant);
  * exp(score - m), and the sum of exp(score - m) * v. Parts are merged in order of the split. So the
  * bits of a row depend on its own positions alone, not on which rows share a call.
  *
- *     score   one fused multiply-add a feature in order from zero, then * scale, then the softcap.
+ *     score   one fused multiply-add a feature in order from zero, then * scale, then the softcap;
+ *             then, if the row has a slope, fma(slope, (float)(position - at), score), and if it
+ *             has a bias by distance, score + that of at - position, of those beyond it 0.
  *             Quantized K: H q is quantized like an act row; for each 32 features in order
  *             score = fma((float)dot, d_q * d, score)
  *     page    c = exp(m_old - m_new); p = exp(score - m_new); sum = sum * c + lanes of p (position
@@ -114,6 +118,8 @@ bool kernels_linear_takes_act(const struct quant *quant);
  *             Quantized V: out = fma(p * d, (float)code, out)
  *     merge   a = exp(m - m_new), b = exp(m_part - m_new); sum = sum * a + sum_part * b;
  *             out = fma(out_part, b, out * a)
+ *     sink    a logit without a value, merged last: m_part is the logit; sum = sum * a + b;
+ *             out = out * a
  *     finish  y = out / sum
  *
  * Positions outside a row's [begin, end) are not read into its result, whatever they hold. */
@@ -135,6 +141,11 @@ struct attention_row {
     float *part;           /* 64-byte aligned, attention_part_floats() */
     uint32_t begin, end;   /* positions it sees, counted from the split's start; end may be past
                               the split; begin >= end or outside it: the part is empty */
+    float slope;           /* of ALiBi; 0: none */
+    int32_t at;            /* the query's position, counted as these; below 0 if before them */
+    const uint64_t *sees;  /* [pages] a bit for each position; NULL: all. One without weighs 0 */
+    const float *by_distance; /* [distances] added to the score; NULL: nothing */
+    uint32_t distances;
 };
 struct attention_job {
     uint32_t k_dim, v_dim;
@@ -156,13 +167,136 @@ struct attention_store {
     void *block;                      /* ATTENTION_PAGE * kv_position_bytes() */
 };
 
+/* ---- choosing what to attend to ----
+ * Scores positions of some pages for one token: from zero, head after head,
+ * score = fma(weight, max(q . k, 0), score), with q . k as in attention, unscaled; without weights,
+ * of one head, the score is q . k. */
+struct index_job {
+    uint32_t heads, dim;
+    enum kv_type type;         /* of the keys */
+    const float *q, *weight;   /* [heads * dim], [heads] or NULL */
+    const void *const *block;  /* of each page: keys, as a KV head's with v_dim 0 */
+    uint32_t pages;
+    void *scratch;             /* attention_scratch(dim) */
+    float *score;              /* [pages * ATTENTION_PAGE] */
+};
+/* The `used` positions of largest score among those pushed, of equal ones the earliest, a NaN above
+ * all; as a list in ascending order, filled up with infinities, after which `top` is spent. */
+struct index_top {
+    uint32_t used, count;
+    uint64_t *heap;            /* [used] */
+};
+void index_push(struct index_top *top, const float *score, uint32_t first, uint32_t n);
+void index_list(struct index_top *top, float *out);
+
 /* ---- mixtures of experts ----
  * The pairs of token and expert of `tokens` rows as route_* give them, grouped by expert, within an
  * expert in order of token: first[experts + 1] the first pair of each expert, token[tokens * used]
  * of each pair, pair[tokens * used] where each token's went. */
-enum { ROUTE_USED_MAX = 64 };
 void experts_group(const float *route, uint32_t tokens, uint32_t experts, uint32_t used,
                    uint32_t *first, uint32_t *token, uint32_t *pair);
+
+/* y [rows][cols]: of rows of x `stride` floats apart the first cols columns. */
+void heads_gather(const float *x, size_t stride, uint32_t rows, uint32_t cols, float *y);
+
+/* ---- recurrent layers ----
+ * `tokens` adjacent tokens of one sequence, in order, on a state that they change. What one token
+ * does depends on the state alone, so the bits are those of one token at a time. Columns do not
+ * meet, nor do heads: a job may be any range of them. Strides are in floats from token to token.
+ * (The chunked forms of these recurrences, which would make products of matrices of a prompt, round
+ * otherwise than one token at a time, and cannot keep the law.) */
+
+/* acc = bias; acc = fma(w[j], the input kernel - 1 - j tokens ago, acc) for j in order. */
+struct conv1d_job {
+    const float *x, *w, *bias; /* w [kernel][cols], bias [cols] or NULL */
+    float *y, *state;          /* [kernel - 1][cols], oldest input first */
+    uint32_t cols, kernel, tokens;
+};
+typedef void conv1d_fn(const struct conv1d_job *job, uint32_t col0, uint32_t col1);
+
+/* One head; lanes are columns of S [k_dim][v_dim]:
+ *     r = 0; for i in order: r = fma(k[i], a[i] * S[i], r)            delta
+ *     d = beta * (v - r)                                              else beta * v
+ *     y = 0; for i in order: S[i] = fma(k[i], d, a[i] * S[i]); y = fma(q[i], S[i], y)
+ *     y = fma(skip, v, scale * y)                                     without skip: scale * y */
+struct delta_job {
+    const float *q, *k, *v;
+    const float *decay;        /* one number a token, or k_dim if decay_each */
+    const float *beta, *skip;  /* one number a token; one; NULL: 1; 0 */
+    float *y, *state;
+    size_t k_stride, v_stride; /* of q and k, of v and y */
+    size_t decay_stride, beta_stride;
+    uint32_t k_dim, v_dim, tokens;
+    float scale;
+    bool delta, decay_each;
+};
+
+/* One head; state: S [k_dim][v_dim], n [k_dim], m.
+ *     t = max(log_decay + m, gate); f = exp(log_decay + m - t); e = exp(gate - t); m = t
+ *     S and y as delta without the rule, its decay f and its beta e
+ *     n[i] = fma(e, k[i], f * n[i]); r = scale * the 16-lane sum of n[i] * q[i]
+ *     y = y / (max(|r|, exp(-m)) + eps) */
+struct mlstm_job {
+    const float *q, *k, *v;
+    const float *gate, *log_decay; /* one number a token */
+    float *y, *state;
+    size_t k_stride, v_stride, gate_stride;
+    uint32_t k_dim, v_dim, tokens;
+    float scale, eps;
+};
+
+/* Columns that share B and C [n]; a and state [n][cols]; for i in order, from y = 0:
+ *     h[i] = fma(dt * x, B[i], exp(dt * a[i]) * h[i]); y = fma(C[i], h[i], y)
+ *     y = fma(d, x, y) */
+struct scan_job {
+    const float *x, *dt, *b, *c;
+    const float *a, *d;        /* d [cols] or NULL */
+    float *y, *state;
+    size_t bc_stride;
+    uint32_t cols, n, tokens;
+};
+typedef void scan_fn(const struct scan_job *job, uint32_t col0, uint32_t col1);
+
+/* The sums are kept as multiples of exp(-top), top the largest exponent so far; a state whose sum
+ * of weights is 0 is empty. For each column, with decay < 0:
+ *     t = max(top, first + k); e = exp(top - t); f = exp(first + k - t)
+ *     y = fma(e, sum, f * v) / fma(e, weights, f)
+ *     t = max(top + decay, k); e = exp(top + decay - t); f = exp(k - t)
+ *     sum = fma(e, sum, f * v); weights = fma(e, weights, f); top = t */
+struct wkv4_job {
+    const float *k, *v, *decay, *first;
+    float *y, *state;          /* sum, weights, top: [cols] each */
+    uint32_t cols, tokens;
+};
+typedef void wkv4_fn(const struct wkv4_job *job, uint32_t col0, uint32_t col1);
+/* A router: see graph.h's route_args for what the members mean, ref/route.c for the formulas. */
+struct route_job {
+    enum route_score score;
+    enum route_group group;
+    uint32_t experts, used, always;
+    const float *bias;         /* [experts] or NULL */
+    bool bias_to_logits;
+    uint32_t groups, groups_used; /* groups <= 1: none */
+    bool group_zero;
+    bool normalize;
+    float normalize_eps, scale;
+    const float *expert_scale; /* [experts] or NULL */
+    float jitter_eps;
+};
+/* The chosen experts as floats: first by what `score` of the experts and the job's bias and groups
+ * say, then those that are always used. Plain C, for every table. */
+void route_choose(const struct route_job *job, const float *logits, const float *score,
+                  float *expert);
+
+struct concat {
+    const float *a, *b;
+    uint32_t a_cols, b_cols, groups;
+    bool a_once, b_once; /* the same columns in all groups */
+};
+
+/* The row of a table of `rows` positions for pos + offset, decoded. */
+void embed_position(const struct quant *quant, const void *table, size_t row_bytes, uint32_t cols,
+                    uint32_t row, float *y);
 
 struct kernels {
     const char *name;
@@ -177,36 +311,75 @@ struct kernels {
     /* y[i] = x[row[i]], rows of cols. */
     void (*gather_rows)(const float *x, const uint32_t *row, uint32_t rows, uint32_t cols,
                         float *y);
+    /* One row of the `rows` of a sequence. */
+    void (*pool)(enum pool_kind kind, const float *x, uint32_t rows, uint32_t cols, float *y);
     void (*add)(const float *a, const float *b, float *y, size_t n);
     void (*scale)(const float *x, float s, float *y, size_t n);
     void (*softcap)(const float *x, float cap, float *y, size_t n);
-    void (*glu_silu)(const float *gate, const float *up, float *y, size_t n);
-    void (*glu_gelu_tanh)(const float *gate, const float *up, float *y, size_t n);
-    void (*glu_gelu_erf)(const float *gate, const float *up, float *y, size_t n);
-    void (*glu_relu)(const float *gate, const float *up, float *y, size_t n);
+    void (*clamp)(const float *x, float low, float high, float *y, size_t n);
+    /* y[i] = a[i] * b[i / run]; n is a multiple of run. */
+    void (*mul)(const float *a, const float *b, float *y, size_t n, size_t run);
+    /* One row; w and b [n] or NULL. A product, then a sum. */
+    void (*affine)(const float *x, const float *w, const float *b, float *y, size_t n);
+    void (*act[ACT_KINDS])(const float *x, float *y, size_t n);
+    /* y[i] = act(gate[i / run]) * up[i]; n is a multiple of run. */
+    void (*glu[ACT_KINDS])(const float *gate, const float *up, float *y, size_t n, size_t run);
+    void (*glu_clamped)(const float *gate, const float *up, const struct glu_clamp *clamp,
+                        float *y, size_t n);
+    /* One row; see graph_concat. */
+    void (*concat)(const struct concat *from, float *y);
+    /* y = columns [start, start + len) of each of `groups` groups of `total`. */
+    void (*slice)(const float *x, size_t groups, uint32_t total, uint32_t start, uint32_t len,
+                  float *y);
+    void (*tile)(const float *x, size_t groups, uint32_t width, uint32_t times, float *y);
+    /* 1 + beta * log(1 + floor((pos + offset) / period)) */
+    float (*position_factor)(uint32_t pos, float beta, uint32_t offset, float period);
+    /* (1 + (pos + offset) / period)^exponent */
+    float (*position_power)(uint32_t pos, float exponent, uint32_t offset, float period);
+    /* One row; see graph.h. A row of zeros, and what a NaN or an infinity makes of one, divides by
+     * 1e-5 in place of its largest size. */
+    void (*sparsify)(const float *x, float by, float *y, uint32_t n);
+    void (*match_rms)(const float *a, const float *b, float floor, float *y, uint32_t n);
+    void (*round_act)(const float *x, float *y, uint32_t n);
+    /* 1 + beta * log(max((pos + offset) / period, 1)) */
+    float (*position_log)(uint32_t pos, float beta, uint32_t offset, float period);
     /* One run of `width` elements; w and b [width] or NULL. */
-    void (*norm_rms)(const float *x, const float *w, const float *b, float eps, float *y,
-                     uint32_t width);
-    void (*norm_layer)(const float *x, const float *w, const float *b, float eps, float *y,
-                       uint32_t width);
+    void (*norm[NORM_KINDS])(const float *x, const float *w, const float *b, float eps, float *y,
+                             uint32_t width);
     /* out: cos[half], sin[half] of (float)pos * freq[i], each times magnitude. */
     void (*rope_table)(uint32_t pos, const float *freq, uint32_t half, float magnitude, float *out);
     void (*rope)(const float *x, const float *table, float *y, uint32_t heads, uint32_t head_dim,
                  uint32_t half, bool interleaved);
-    /* One token: the `used` experts (at most ROUTE_USED_MAX) with the largest logits x[experts], in
-     * descending order, equal ones by number, a NaN above all, as floats to out[used ..), and their
-     * weights to out[0 .. used): softmax over all experts, or over the chosen. The sum runs in 16
-     * lanes, over the experts or over the chosen in this order. */
-    void (*route_softmax)(const float *x, uint32_t experts, uint32_t used, float *out);
-    void (*route_softmax_chosen)(const float *x, uint32_t experts, uint32_t used, float *out);
+    /* One token: the `used` experts with the largest score + bias, in descending order, equal ones
+     * by number, a NaN above all, as floats to out[used ..), and their weights to out[0 .. used).
+     * Where nothing but the logits orders them they are chosen by logit, so a choice is then never
+     * a matter of rounding. Sums run in 16 lanes, over the experts or over the chosen in this
+     * order. */
+    void (*route)(const struct route_job *job, const float *logits, float *out);
+    /* The sum of the weights of those experts of a token's route that are numbered from `first`, in
+     * order. */
+    void (*route_rest)(const float *route, uint32_t used, uint32_t first, float *y);
+    /* Of one token: y[i] = x[row[i]] side by side, and y[row[i]] = x[i]; rows of cols. */
+    void (*join_pairs)(const float *x, const uint32_t *row, uint32_t used, uint32_t cols, float *y);
+    void (*split_pairs)(const float *x, const uint32_t *row, uint32_t used, uint32_t cols,
+                        float *y);
     /* y = sum of weight[i] * x[row[i]], rows of cols: a product, then fused multiply-adds. */
     void (*combine)(const float *x, const uint32_t *row, const float *weight, uint32_t used,
                     uint32_t cols, float *y);
+    conv1d_fn *conv1d;
+    /* y[t] = x[t - 1]; state [cols]: the last row. */
+    void (*token_shift)(const float *x, float *state, float *y, uint32_t cols, uint32_t tokens);
+    void (*delta)(const struct delta_job *job);
+    void (*mlstm)(const struct mlstm_job *job);
+    scan_fn *scan;
+    wkv4_fn *wkv4;
     void (*attention_store)(const struct attention_store *job);
     void (*attention)(const struct attention_job *job);
     void (*attention_clear)(float *state, uint32_t v_dim); /* the empty part */
     void (*attention_merge)(float *state, const float *part, uint32_t v_dim);
+    void (*attention_sink)(float *state, float logit, uint32_t v_dim);
     void (*attention_finish)(const float *state, float *y, uint32_t v_dim);
+    void (*index_scores)(const struct index_job *job);
 };
 
 /* The overlay for an ISA the machine has; constant after the first call, thread safe. */

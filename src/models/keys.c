@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * keys.c: reads a recipe's keys[] into hparams. A value out of range, of the wrong kind or of the
- * wrong count is refused by its name; nothing is clamped. */
+ * wrong count is refused by its name; nothing is clamped. A key of config.json that sounds like
+ * mathematics and that the recipe did not read is refused, too: never approximated. */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,47 +10,86 @@
 #include "base/error.h"
 #include "models/load.h"
 
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+enum { NAME_MAX_BYTES = 256 };
+
+/* Remembers that a key was read; when out of memory it counts as unread and is refused. */
+static void ask(struct build *b, const char *key) {
+    for (uint32_t i = 0; i < b->asked_count; i++)
+        if (strcmp(b->asked[i], key) == 0) return;
+    if (b->asked_count == b->asked_cap) {
+        uint32_t cap = b->asked_cap ? 2 * b->asked_cap : 64;
+        const char **more = arena_array(b->arena, cap, sizeof *more);
+        if (!more) return;
+        if (b->asked_count) memcpy(more, b->asked, b->asked_count * sizeof *more);
+        b->asked = more;
+        b->asked_cap = cap;
+    }
+    char *copy = arena_copy(b->arena, key, strlen(key));
+    if (copy) b->asked[b->asked_count++] = copy;
+}
+
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size) {
-    if (source_kind(b->source) == SOURCE_GGUF)
-        return gguf && source_has(b->source, gguf) ? gguf : NULL;
-    while (hf && *hf) {
-        size_t n = strcspn(hf, "|");
+    for (const char *p = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf; p && *p;) {
+        size_t n = strcspn(p, "|");
         if (n < size) {
-            memcpy(scratch, hf, n);
+            memcpy(scratch, p, n);
             scratch[n] = 0;
-            if (source_has(b->source, scratch)) return scratch;
+            if (source_has(b->meta, scratch)) return ask(b, scratch), scratch;
         }
-        hf += n + (hf[n] == '|');
+        p += n + (p[n] == '|');
     }
     return NULL;
 }
 
-enum { NAME_MAX_BYTES = 256 };
+bool build_has(struct build *b, const char *gguf, const char *hf) {
+    char scratch[NAME_MAX_BYTES];
+    return build_key(b, gguf, hf, scratch, sizeof scratch) != NULL;
+}
 
-bool build_f32(struct build *b, const char *gguf, const char *hf, float *out) {
+uint64_t build_count(struct build *b, const char *gguf, const char *hf) {
     char scratch[NAME_MAX_BYTES];
     const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
+    return key ? source_count(b->meta, key) : 0;
+}
+
+#define BUILD_AT(name, read, type)                                                              \
+    bool name(struct build *b, const char *gguf, const char *hf, uint64_t i, type out) {        \
+        char scratch[NAME_MAX_BYTES];                                                           \
+        const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);                      \
+        return key && read(b->meta, key, i, out);                                             \
+    }
+BUILD_AT(build_u64_at, source_u64, uint64_t *)
+BUILD_AT(build_f64_at, source_f64, double *)
+BUILD_AT(build_bool_at, source_bool, bool *)
+BUILD_AT(build_str_at, source_str, struct str *)
+#undef BUILD_AT
+
+bool build_f32(struct build *b, const char *gguf, const char *hf, float *out) {
     double v;
-    if (!key || !source_f64(b->source, key, 0, &v)) return false;
+    if (!build_f64_at(b, gguf, hf, 0, &v)) return false;
     *out = (float)v;
     return true;
 }
 
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out) {
-    char scratch[NAME_MAX_BYTES];
-    const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
     uint64_t v;
-    if (!key || !source_u64(b->source, key, 0, &v) || v > UINT32_MAX) return false;
+    if (!build_u64_at(b, gguf, hf, 0, &v) || v > UINT32_MAX) return false;
     *out = (uint32_t)v;
     return true;
 }
 
-bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out) {
-    char scratch[NAME_MAX_BYTES];
-    const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
-    return key && source_str(b->source, key, 0, out);
+bool build_bool(struct build *b, const char *gguf, const char *hf, bool *out) {
+    return build_bool_at(b, gguf, hf, 0, out);
 }
+
+bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out) {
+    return build_str_at(b, gguf, hf, 0, out);
+}
+
+/* ---- refusing -------------------------------------------------------------------------------- */
 
 ob_status build_refuse(const struct build *b, ob_status status, const char *gguf, const char *hf,
                        ob_error *error, const char *format, ...) {
@@ -58,25 +99,27 @@ ob_status build_refuse(const struct build *b, ob_status status, const char *gguf
     vsnprintf(what, sizeof what, format, list);
     va_end(list);
     error_set(error, status, "%s", what);
-    const char *spelled = source_kind(b->source) == SOURCE_GGUF ? gguf : hf;
-    const char *mark = strstr(spelled, "{arch}");
-    struct str arch = source_architecture(b->source);
-    if (mark)
-        snprintf(name, sizeof name, "%.*s%.*s%s", (int)(mark - spelled), spelled, STR_ARG(arch),
-                 mark + strlen("{arch}"));
+    const char *spelled = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf;
+    static const char mark[] = "{arch}";
+    size_t n = strcspn(spelled, "|"), skip = sizeof mark - 1;
+    struct str arch = source_architecture(b->meta);
+    if (n >= skip && strncmp(spelled, mark, skip) == 0)
+        snprintf(name, sizeof name, "%.*s%.*s", STR_ARG(arch), (int)(n - skip), spelled + skip);
     else
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(spelled, "|"), spelled);
+        snprintf(name, sizeof name, "%.*s", (int)n, spelled);
     error_at(error, source_path(b->source), name, OB_NO_OFFSET);
     return status;
 }
 
 /* At a key whose spelling is known. */
-#define REFUSE(b, name, error, ...) build_refuse(b, OB_ERR_FORMAT, name, name, error, __VA_ARGS__)
+#define REFUSE_AS(b, status, name, error, ...) \
+    build_refuse(b, status, name, name, error, __VA_ARGS__)
+#define REFUSE(b, name, error, ...) REFUSE_AS(b, OB_ERR_FORMAT, name, error, __VA_ARGS__)
 
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error) {
     char scratch[NAME_MAX_BYTES];
     const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
-    if (!key || source_bool(b->source, key, 0, io)) return OB_OK;
+    if (!key || source_bool(b->meta, key, 0, io)) return OB_OK;
     return REFUSE(b, key, error, "is not true or false");
 }
 
@@ -84,9 +127,13 @@ ob_status build_plain(struct build *b, const struct plain *list, ob_error *error
     for (const struct plain *p = list; p->gguf || p->hf; p++) {
         char scratch[NAME_MAX_BYTES], is[32];
         double v;
+        bool flag = false, is_flag;
         const char *key = build_key(b, p->gguf, p->hf, scratch, sizeof scratch);
         if (!key) continue;
-        if (!source_f64(b->source, key, 0, &v)) return REFUSE(b, key, error, "is not a number");
+        is_flag = source_bool(b->meta, key, 0, &flag);
+        if (is_flag) v = flag;
+        else if (!source_f64(b->meta, key, 0, &v))
+            return REFUSE(b, key, error, "is not a number");
         if (v != p->value && v != p->also)
             return build_refuse(b, OB_ERR_UNSUPPORTED, key, key, error,
                                 "%s, which is %s, is not supported in this family",
@@ -103,12 +150,15 @@ static bool in_range(const struct key *k, double v) {
 static ob_status read_number(struct build *b, const struct key *k, const char *name, uint64_t i,
                              double *out, ob_error *error) {
     uint64_t whole;
-    bool ok = k->type == KEY_F32 ? source_f64(b->source, name, i, out)
-                                 : source_u64(b->source, name, i, &whole);
+    bool real = k->type == KEY_F32 || k->type == KEY_REAL, flag;
+    bool ok = real ? source_f64(b->meta, name, i, out) : source_u64(b->meta, name, i, &whole);
+    if (!ok && k->type == KEY_WHOLE && source_bool(b->meta, name, i, &flag)) {
+        whole = flag;
+        ok = true;
+    }
     if (!ok)
-        return REFUSE(b, name, error, "is not a %s",
-                      k->type == KEY_F32 ? "number" : "whole number >= 0");
-    if (k->type != KEY_F32) {
+        return REFUSE(b, name, error, "is not a %s", real ? "number" : "whole number >= 0");
+    if (!real) {
         if (whole > UINT32_MAX) return REFUSE(b, name, error, "is too large");
         *out = (double)whole;
     }
@@ -122,7 +172,7 @@ static ob_status read_number(struct build *b, const struct key *k, const char *n
 
 static ob_status read_layers(struct build *b, const struct key *k, const char *name, uint32_t *out,
                              ob_error *error) {
-    uint64_t n = name ? source_count(b->source, name) : 0;
+    uint64_t n = name ? source_count(b->meta, name) : 0;
     if (name && n != 1 && n != b->hp->layers)
         return REFUSE(b, name, error, "has %llu entries, the model %u layers",
                       (unsigned long long)n, b->hp->layers);
@@ -139,7 +189,7 @@ static ob_status read_layers(struct build *b, const struct key *k, const char *n
 
 static ob_status read_key(struct build *b, const struct key *k, ob_error *error) {
     char scratch[NAME_MAX_BYTES];
-    bool gguf = source_kind(b->source) == SOURCE_GGUF;
+    bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     const char *name = build_key(b, k->gguf, k->hf, scratch, sizeof scratch);
     const char *spelled = gguf ? k->gguf : k->hf;
     if (!name && k->need == REQUIRED && spelled)
@@ -152,14 +202,19 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
         memcpy(field, &list, sizeof list);
         return read_layers(b, k, name, list, error);
     }
-    if (name) {
-        uint64_t n = source_count(b->source, name);
+    struct str word;
+    if (name && !gguf && k->type == KEY_COUNT && source_str(b->meta, name, 0, &word)) {
+        v = (double)source_count(b->meta, name);
+        if (!in_range(k, v)) return REFUSE(b, name, error, "has too many entries");
+    } else if (name) {
+        uint64_t n = source_count(b->meta, name);
         if (n != 1)
             return REFUSE(b, name, error, "has %llu entries, one number is wanted",
                           (unsigned long long)n);
         ob_status s = read_number(b, k, name, 0, &v, error);
         if (s != OB_OK) return s;
     }
+    if (k->name) return build_set(b, k->name, v, error);
     if (k->type == KEY_F32)
         memcpy(field, &(float){(float)v}, sizeof(float));
     else
@@ -167,19 +222,108 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
     return OB_OK;
 }
 
-/* The activation a config.json names must be the one the recipe computes. */
-static ob_status check_act(struct build *b, ob_error *error) {
-    struct str act;
-    if (source_kind(b->source) != SOURCE_HF || !b->recipe->act ||
-        !build_str(b, NULL, "hidden_act|hidden_activation", &act))
-        return OB_OK;
-    for (const char *p = b->recipe->act; *p;) {
-        size_t n = strcspn(p, "|");
-        if (n == act.n && memcmp(p, act.p, n) == 0) return OB_OK;
-        p += n + (p[n] == '|');
+/* ---- numbers by name ---- */
+
+static struct number *find_number(const struct build *b, const char *name) {
+    for (uint32_t i = 0; i < b->hp->numbers; i++)
+        if (strcmp(b->hp->number[i].name, name) == 0) return &b->hp->number[i];
+    return NULL;
+}
+
+ob_status build_set(struct build *b, const char *name, double value, ob_error *error) {
+    struct number *n = find_number(b, name);
+    if (!n && b->hp->numbers == NUMBERS_MAX)
+        return error_memory(error, "hyperparameters", sizeof *n);
+    if (!n) n = &b->hp->number[b->hp->numbers++];
+    *n = (struct number){name, value};
+    return OB_OK;
+}
+
+double build_number(const struct build *b, const char *name) {
+    const struct number *n = find_number(b, name);
+    assert(n); /* a recipe asks for what no key of it names */
+    return n ? n->value : 0;
+}
+
+uint32_t build_whole(const struct build *b, const char *name) {
+    return (uint32_t)build_number(b, name);
+}
+
+/* ---- activations ---- */
+
+bool build_act_named(struct str name, enum act_kind *out) {
+    static const struct {
+        const char *name;
+        enum act_kind kind;
+    } list[] = {
+        {"gelu", ACT_GELU_ERF},
+        {"gelu_fast", ACT_GELU_TANH},
+        {"gelu_new", ACT_GELU_TANH},
+        {"gelu_python", ACT_GELU_ERF},
+        {"gelu_pytorch_tanh", ACT_GELU_TANH},
+        {"quick_gelu", ACT_GELU_QUICK},
+        {"relu", ACT_RELU},
+        {"relu2", ACT_RELU2},
+        {"sigmoid", ACT_SIGMOID},
+        {"silu", ACT_SILU},
+        {"swish", ACT_SILU},
+        {"tanh", ACT_TANH},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (str_is(name, list[i].name)) return *out = list[i].kind, true;
+    return false;
+}
+
+/* The one that config.json names, or the family's. */
+static ob_status read_act(struct build *b, ob_error *error) {
+    const struct recipe *r = b->recipe;
+    struct str act = str_of(r->act ? r->act : "silu");
+    const char *keys = r->act_key ? r->act_key : "hidden_act|hidden_activation|activation_function";
+    build_str(b, NULL, keys, &act);
+    if (build_act_named(act, &b->hp->act)) return OB_OK;
+    return build_refuse(b, OB_ERR_UNSUPPORTED, keys, keys, error,
+                        "activation \"%.*s\" is not known", STR_ARG(act));
+}
+
+/* ---- keys that nobody asked for -------------------------------------------------------------- */
+
+/* Words in the names of keys that change what a model computes. */
+static bool matters(struct str key) {
+    static const char *const words[] = {"alibi",  "clamp",  "clip",    "multiplier", "rope_",
+                                        "rotary", "scale",  "scaling", "softcap",    "temperature",
+                                        "window", "use_qk", "limit"};
+    static const char *const not_these[] = {"initializer", "layerscale_value", "image", "vision",
+                                          "scale_factor" /* of an image */};
+    for (size_t i = 0; i < sizeof not_these / sizeof not_these[0]; i++)
+        if (str_contains(key, not_these[i])) return false;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (str_contains(key, words[i])) return true;
+    return false;
+}
+
+struct unread {
+    struct build *b;
+    char name[NAME_MAX_BYTES];
+};
+
+/* Keeps the first key that matters, has a value and was not read, nor any key inside it. */
+static void look_unread(void *user, struct str key) {
+    struct unread *u = user;
+    if (u->name[0] || !matters(key) || key.n >= sizeof u->name) return;
+    for (uint32_t i = 0; i < u->b->asked_count; i++) {
+        const char *asked = u->b->asked[i];
+        if (strncmp(asked, key.p, key.n) == 0 && (asked[key.n] == 0 || asked[key.n] == '.')) return;
     }
-    return REFUSE(b, "hidden_act", error, "activation \"%.*s\" is not one of this family's (%s)",
-                  STR_ARG(act), b->recipe->act);
+    snprintf(u->name, sizeof u->name, "%.*s", STR_ARG(key));
+}
+
+ob_status check_unread(struct build *b, ob_error *error) {
+    struct unread u = {.b = b};
+    source_each_key(b->meta, look_unread, &u);
+    if (!u.name[0]) return OB_OK;
+    return REFUSE_AS(b, OB_ERR_UNSUPPORTED, u.name, error,
+                     "the %s recipe does not know this key, which may change what is computed",
+                     b->recipe->family);
 }
 
 ob_status load_keys(struct build *b, ob_error *error) {
@@ -188,5 +332,5 @@ ob_status load_keys(struct build *b, ob_error *error) {
             ob_status s = read_key(b, k, error);
             if (s != OB_OK) return s;
         }
-    return check_act(b, error);
+    return read_act(b, error);
 }

@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/error.h"
+#include "models/blocks/decoder.h"
+#include "models/blocks/encoder.h"
 #include "models/load.h"
 
 #define MODEL(name) extern const struct recipe model_##name;
@@ -23,70 +24,114 @@ const size_t recipe_count = sizeof recipe_list / sizeof recipe_list[0];
 
 const char *model_family(const struct model *model) { return model->recipe->family; }
 
+static uint32_t cols_of(const struct graph *g, value_id v) {
+    return v == NO_VALUE ? 0 : g->value[v].cols;
+}
+uint32_t model_output_cols(const struct model *model) {
+    return cols_of(&model->graph, model->graph.logits);
+}
+bool model_generates(const struct model *model) { return !model->graph.bidirectional; }
+uint32_t model_embedding_cols(const struct model *model) {
+    return cols_of(&model->graph, model->graph.embedding);
+}
+
+/* ---- which recipe ---------------------------------------------------------------------------- */
+
+static bool is_wrapper(struct str model_type) {
+    static const char *const list[] = {
+#define WRAPPER(model_type, hf_class) #model_type,
+#include "models/wrappers.def"
+#undef WRAPPER
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (str_is(model_type, list[i])) return true;
+    return false;
+}
+
+/* "qwen2", or of a model with other parts that of its language model. */
+static struct str architecture(const struct source *source) {
+    source = source_meta(source);
+    struct str arch = source_architecture(source);
+    if (source_kind(source) == SOURCE_HF && is_wrapper(arch))
+        source_str(source, "text_config.model_type", 0, &arch);
+    return arch;
+}
+
 static bool matches(const struct recipe *r, enum source_kind kind, struct str arch) {
     if (kind == SOURCE_GGUF) return r->gguf && str_is(arch, r->gguf);
     return str_is(arch, r->model_type) || (r->also_type && str_is(arch, r->also_type));
 }
 
 ob_status model_find(const struct source *source, const struct recipe **out, ob_error *error) {
-    struct str arch = source_architecture(source);
+    enum source_kind kind = source_kind(source_meta(source));
+    struct str arch = architecture(source);
     for (size_t i = 0; i < recipe_count; i++)
-        if (matches(recipe_list[i], source_kind(source), arch)) return *out = recipe_list[i], OB_OK;
-    struct buf known = BUF_INIT;
-    bool gguf = source_kind(source) == SOURCE_GGUF;
-    for (size_t i = 0; i < recipe_count; i++)
-        if (!gguf || recipe_list[i]->gguf)
-            buf_printf(&known, "%s%s", known.n ? ", " : "",
-                       gguf ? recipe_list[i]->gguf : recipe_list[i]->model_type);
-    ob_status s =
-        error_set(error, OB_ERR_UNSUPPORTED, "architecture \"%.*s\" has no recipe (known: %s)",
-                  STR_ARG(arch), known.p ? known.p : "");
-    buf_free(&known);
+        if (matches(recipe_list[i], kind, arch)) return *out = recipe_list[i], OB_OK;
+    ob_status s = error_set(error, OB_ERR_UNSUPPORTED,
+                            "architecture \"%.*s\" has no recipe (1bit info --architectures lists "
+                            "the %zu there are)",
+                            STR_ARG(arch), recipe_count);
     error_at(error, source_path(source), NULL, OB_NO_OFFSET);
     return s;
 }
 
-/* The vocabulary's size is the embedding's: no key is needed for it. */
-static ob_status read_vocab(struct build *b, ob_error *error) {
-    const char *name =
-        source_kind(b->source) == SOURCE_GGUF ? "token_embd.weight" : "model.embed_tokens.weight";
-    const struct source_tensor *t = source_tensor_find(b->source, str_of(name));
-    const char *what = !t ? "required tensor is missing"
-                       : t->ndim != 2 || t->dim[1] > 1 << 24
-                           ? "is no matrix of at most 16777216 rows"
-                           : NULL;
-    if (!what) {
-        b->hp->vocab = (uint32_t)t->dim[1];
+/* ---- the graph ------------------------------------------------------------------------------- */
+
+static ob_status refuse_untied(struct build *b, ob_error *error) {
+    bool tied = true;
+    if (b->hp->bidirectional || build_global(b, "output.weight") ||
+        !build_bool(b, NULL, "tie_word_embeddings", &tied) || tied)
         return OB_OK;
-    }
-    ob_status s = error_set(error, OB_ERR_FORMAT, "%s", what);
-    error_at(error, source_path(b->source), name, OB_NO_OFFSET);
+    ob_status s = error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
+    error_at(error, source_path(b->source), "lm_head.weight", OB_NO_OFFSET);
     return s;
+}
+
+static value_id layers(struct build *b, value_id x) {
+    for (b->layer = 0; b->layer < b->hp->layers; b->layer++) {
+        b->g->layer = (int32_t)b->layer;
+        x = b->recipe->layer(b, x);
+    }
+    return x;
+}
+
+/* Token embeddings, with what the family adds to them: learned positions, a vector, a norm. */
+static value_id embedding(struct build *b) {
+    struct graph *g = b->g;
+    struct weight *position = build_global(b, "position_embd.weight"),
+                  *type = build_global(b, "token_types.weight"),
+                  *norm = build_global(b, "token_embd_norm.weight");
+    value_id x = graph_embed(g, build_global(b, "token_embd.weight"), b->hp->embed_scale);
+    if (type) x = graph_affine(g, x, NULL, type);
+    if (position) x = graph_add(g, x, graph_embed_position(g, position, b->hp->position_offset));
+    return norm ? block_norm(b, x, norm, build_global(b, "token_embd_norm.bias")) : x;
+}
+
+static value_id logits(struct build *b, value_id x) {
+    struct graph *g = b->g;
+    struct hparams *hp = b->hp;
+    struct weight *out = build_global(b, "output.weight"),
+                  *scale = build_global(b, "output.scale");
+    if (hp->output_eps > 0) hp->eps = hp->output_eps;
+    x = block_norm(b, x, build_global(b, "output_norm.weight"),
+                         build_global(b, "output_norm.bias"));
+    x = graph_linear1(g, x, out ? out : build_global(b, "token_embd.weight"),
+                      build_global(b, "output.bias"));
+    if (scale) x = graph_affine(g, x, scale, NULL);
+    if (hp->logit_scale != 1) x = graph_scale(g, x, hp->logit_scale);
+    return hp->logit_softcap > 0 ? graph_softcap(g, x, hp->logit_softcap) : x;
 }
 
 static ob_status build_graph(struct build *b, ob_error *error) {
     struct graph *g = b->g;
-    struct weight *embed = build_global(b, "token_embd.weight"),
-                  *out = build_global(b, "output.weight");
-    bool tied = true;
-    if (!out && source_bool(b->source, "tie_word_embeddings", 0, &tied) && !tied) {
-        ob_status s =
-            error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
-        error_at(error, source_path(b->source), "lm_head.weight", OB_NO_OFFSET);
-        return s;
-    }
+    ob_status s = refuse_untied(b, error);
+    if (s != OB_OK) return s;
     graph_init(g, b->arena);
-    value_id x = graph_embed(g, embed, b->hp->embed_scale);
-    for (b->layer = 0; b->layer < b->hp->layers; b->layer++) {
-        g->layer = (int32_t)b->layer;
-        x = b->recipe->layer(b, x);
-    }
+    value_id x = embedding(b);
+    x = b->recipe->body ? b->recipe->body(b, x) : layers(b, x);
     g->layer = -1;
-    x = graph_gather_rows(g, x);
-    x = graph_norm(g, x, build_global(b, "output_norm.weight"), NULL, NORM_RMS, b->hp->eps,
-                   b->hp->width);
-    g->logits = graph_linear1(g, x, out ? out : embed, NULL);
-    if (b->hp->logit_softcap > 0) g->logits = graph_softcap(g, g->logits, b->hp->logit_softcap);
+    if (b->hp->bidirectional) encoder_outputs(b, x);
+    else g->logits = logits(b, graph_gather_rows(g, x));
     return g->failed ? error_memory(error, "the graph", 0) : OB_OK;
 }
 
@@ -98,12 +143,14 @@ static void count_weights(struct build *b) {
         const struct weight *w = b->found[i];
         uint64_t one = (uint64_t)w->rows * w->cols;
         m->parameters += one * (w->experts ? w->experts : 1);
-        m->active_parameters += one * (w->experts ? b->hp->expert_used : 1);
+        m->active_parameters += one * (!w->experts ? 1 : w->heads ? w->experts
+                                                                   : b->hp->route.used);
         m->weight_bytes += weight_bytes(w);
     }
 }
 
-ob_status model_open(const struct source *source, struct model **out, ob_error *error) {
+ob_status model_open(const struct source *source, const struct model_options *options,
+                     struct model **out, ob_error *error) {
     struct model *m = calloc(1, sizeof *m);
     if (!m) return error_memory(error, "a model", sizeof *m);
     m->source = source;
@@ -112,13 +159,16 @@ ob_status model_open(const struct source *source, struct model **out, ob_error *
                       .g = &m->graph,
                       .arena = &m->arena,
                       .source = source,
+                      .meta = source_meta(source),
+                      .options = options ? *options : (struct model_options){0},
                       .table = NO_VALUE,
                       .table_window = NO_VALUE};
     ob_status s = model_find(source, &m->recipe, error);
     b.recipe = m->recipe;
     if (s == OB_OK) s = load_keys(&b, error);
-    if (s == OB_OK) s = read_vocab(&b, error);
+    if (s == OB_OK) s = load_vocab(&b, error);
     if (s == OB_OK) s = m->recipe->derive(&b, error);
+    if (s == OB_OK) s = check_unread(&b, error);
     if (s == OB_OK) s = load_tensors(&b, error);
     if (s == OB_OK) s = build_graph(&b, error);
     if (s != OB_OK) {
@@ -160,6 +210,18 @@ const char *model_find_nonfinite(const struct model *model) {
     return found;
 }
 
+uint32_t model_positions(const struct model *model) {
+    const struct graph *g = &model->graph;
+    uint32_t most = model->hp.longest ? model->hp.longest : UINT32_MAX;
+    for (uint32_t i = 0; i < g->nodes; i++) {
+        const struct node *n = &g->node[i];
+        if (n->op != OP_embed_position) continue;
+        uint32_t rows = n->weight[0]->rows - (uint32_t)n->u.embed_position.offset;
+        if (rows < most) most = rows;
+    }
+    return most;
+}
+
 static ob_status refuse_head(const struct model *model, const char *option, enum kv_type type,
                              uint32_t dim, ob_error *error) {
     ob_status s = error_set(error, OB_ERR_UNSUPPORTED,
@@ -172,6 +234,7 @@ static ob_status refuse_head(const struct model *model, const char *option, enum
 ob_status model_check_kv(const struct model *model, struct kv_types types, ob_error *error) {
     for (uint32_t i = 0; i < model->graph.groups; i++) {
         const struct cache_group *g = &model->graph.group[i];
+        if (g->kind == CACHE_STATE) continue;
         if (g->k_dim % kv_quant(types.k)->block != 0)
             return refuse_head(model, "kv_type_k", types.k, g->k_dim, error);
         if (g->v_dim % kv_quant(types.v)->block != 0)
@@ -184,9 +247,13 @@ uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, struct kv_ty
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < model->graph.groups; i++) {
         const struct cache_group *g = &model->graph.group[i];
+        if (g->kind == CACHE_STATE) {
+            bytes += (uint64_t)g->layers * g->state_floats * sizeof(float);
+            continue;
+        }
         uint64_t held = tokens;
-        /* A window's pages: those of its positions, and the one that is being left. */
-        if (g->kind == CACHE_WINDOW && held > (uint64_t)g->window + PAGE_TOKENS)
+        /* Pages of a window or a chunk: those of its positions, and the one that is being left. */
+        if (g->kind != CACHE_FULL && held > (uint64_t)g->window + PAGE_TOKENS)
             held = (uint64_t)g->window + PAGE_TOKENS;
         uint64_t pages = (held + PAGE_TOKENS - 1) / PAGE_TOKENS;
         bytes += pages * PAGE_TOKENS * g->layers * g->kv_heads *

@@ -5,10 +5,7 @@
 
 #include "models/recipe.h"
 
-extern const struct key qwen2_keys[];
-extern const struct tensor qwen2_norm_tensors[];
-extern const struct tensor qwen3_norm_tensors[]; /* of each head of q and k */
+/* One rope, and the windows of Qwen's configurations. */
 ob_status qwen2_derive(struct build *b, ob_error *error);
-value_id qwen2_layer(struct build *b, value_id x);
 
 #endif

@@ -6,12 +6,10 @@
 #include "models/qwen2.h"
 
 static ob_status derive(struct build *b, ob_error *error) {
-    bool sum_to_one = source_kind(b->source) == SOURCE_GGUF;
-    ob_status s =
-        build_flag(b, "{arch}.expert_weights_norm", "norm_topk_prob", &sum_to_one, error);
-    b->hp->route = sum_to_one ? ROUTE_SOFTMAX_CHOSEN : ROUTE_SOFTMAX;
-    if (s == OB_OK) s = qwen2_derive(b, error);
-    return s == OB_OK ? moe_sizes(b, error) : s;
+    bool sums_to_one = source_kind(b->meta) == SOURCE_GGUF;
+    const struct route_args router = {.score = ROUTE_SOFTMAX, .normalize = sums_to_one};
+    ob_status s = qwen2_derive(b, error);
+    return s == OB_OK ? moe_sizes(b, &router, error) : s;
 }
 
 const struct recipe model_qwen3_moe = {
@@ -19,11 +17,9 @@ const struct recipe model_qwen3_moe = {
     .gguf = "qwen3moe",
     .model_type = "qwen3_moe",
     .hf_class = "Qwen3MoeForCausalLM",
-    .keys = (const struct key *const[]){decoder_keys, qwen2_keys, moe_keys, NULL},
-    .tensors = (const struct tensor *const[]){decoder_tensors, decoder_qk_tensors,
-                                              qwen2_norm_tensors, qwen3_norm_tensors, moe_tensors,
-                                              NULL},
-    .act = "silu",
+    KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys),
+    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
+            decoder_mlp_biases, decoder_qk_norms, decoder_mlp, moe_tensors),
     .derive = derive,
-    .layer = qwen2_layer,
+    .layer = decoder_plain_layer,
 };

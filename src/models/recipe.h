@@ -13,8 +13,11 @@
 
 enum key_type {
     KEY_U32,    /* uint32_t */
+    KEY_COUNT,  /* uint32_t: a number, or how many words a list has */
     KEY_F32,    /* float */
     KEY_LAYERS, /* uint32_t *: one a layer; the file has a scalar for all or an array */
+    KEY_WHOLE,  /* a number by name (below), whole; true is 1, false 0 */
+    KEY_REAL,   /* a number by name */
 };
 enum need { REQUIRED, OPTIONAL, UNUSED };
 
@@ -22,34 +25,58 @@ struct key {
     const char *gguf;  /* "{arch}.block_count"; NULL = none there */
     const char *hf;    /* path in config.json, alternatives separated by '|'; NULL = none there */
     enum key_type type;
-    size_t field;      /* offset in struct hparams */
+    size_t field;      /* offset in struct hparams; not of numbers by name */
     enum need need;    /* REQUIRED or OPTIONAL */
     double otherwise;  /* value when absent */
     double min, max;   /* inclusive; max 0 = no upper bound but the type's */
+    const char *name;  /* of a number that only some families have: for formulas of shapes and
+                          build_number() */
 };
+#define WHOLE(name, gguf, hf, need, otherwise, min, max) \
+    {gguf, hf, KEY_WHOLE, 0, need, otherwise, min, max, name}
+#define REAL(name, gguf, hf, need, otherwise, min, max) \
+    {gguf, hf, KEY_REAL, 0, need, otherwise, min, max, name}
 
 /* ---- tensors ---- */
 
-/* From the Hugging Face form to the canonical one, which is what llama.cpp's converters write. */
-enum from_hf {
-    AS_IS,
-    ADD_ONE,    /* norms whose weight means 1 + w */
-    PERMUTE_Q,  /* rows of each head from halves (i, i + d/2) to pairs (2i, 2i+1) */
-    PERMUTE_K,
-    STACK,      /* a matrix for each expert: in GGUF one tensor [experts, rows, cols], in Hugging
-                   Face form as many as experts, "{e}" in their name */
-};
-
+/* A formula of sizes: sums of products and quotients of hyperparameters' names and whole numbers,
+ * from left to right ("heads*k_dim+2*kv_heads*k_dim", "heads*k_dim/4"). Names: those of formula.c,
+ * and of keys with a name.
+ *
+ * A tensor's way from a file's form to the canonical one: steps separated by spaces, in this order.
+ *     stack       a tensor for each expert, "{e}" in its name
+ *     experts     one tensor, the experts its outermost dimension (in GGUF always so)
+ *     join(n)     a vector in n equal parts, "{e}" in their names
+ *     heads(each,start[,count])  a matrix for each head, from one tensor: `each` rows of the file a
+ *                 head, of which ours are from `start` on. Comes before T
+ *     T           the file has [in, out]
+ *     mxfp4       of experts: bytes [rows, cols / 32, 16], in "..._scales" beside them the scales
+ *     part(outer,total,start)   of rows seen as [outer, total]: rows [start, start + rows/outer) of
+ *                 each; formulas. outer 1 is a view, others are copied
+ *     pairs(heads)  rows of each head from halves (i, i + d/2) to pairs (2i, 2i+1)
+ *     repeat(n)   each row n times; not together with part or pairs
+ *     f32         decoded; vectors always are; with T before it
+ *     +1  abs  -exp  neg  exp   by element: w + 1, |w|, -exp(w), -w, exp(w) */
 struct tensor {
-    const char *name;   /* GGUF, "{i}" is the layer: "blk.{i}.attn_q.weight" */
-    const char *hf;     /* "model.layers.{i}.self_attn.q_proj.weight"; NULL = none there */
-    const char *rows;   /* product of hyperparameter names, "heads*k_dim"; NULL: a vector. A tensor
-                           does not exist in layers where one is 0 */
+    const char *name;   /* ours, which is GGUF's unless `gguf` says another; "{i}" is the layer */
+    const char *hf;     /* "{m}layers.{i}.self_attn.q_proj.weight", alternatives separated by '|';
+                           NULL = none there. {m} is the root, "model." (struct recipe); {s} and
+                           {h} are hp.shared_from and hp.shared_use - 1 of the layer */
+    const char *rows;   /* formula; NULL: a vector. A tensor does not exist in layers where its
+                           shape has a 0 */
     const char *cols;
     enum need need;
-    enum from_hf from_hf;
-    const char *reason; /* UNUSED: why it is not needed */
+    const char *from_hf; /* NULL: as it is */
+    const char *reason;  /* UNUSED: why it is not needed; then a name may end with '*' */
+    const char *gguf, *from_gguf; /* where GGUF has it in another, "blk.{i}.attn_qkv.weight" */
 };
+#define MATRIX(name_, hf_, rows_, cols_, need_, ...) \
+    {.name = name_, .hf = hf_, .rows = rows_, .cols = cols_, .need = need_, ##__VA_ARGS__}
+#define VECTOR(name_, hf_, n_, need_, ...) \
+    {.name = name_, .hf = hf_, .cols = n_, .need = need_, ##__VA_ARGS__}
+/* Known and not needed, in either spelling; a name may end with '*'. */
+#define KNOWN(gguf_, hf_, why_) {.name = gguf_, .hf = hf_, .need = UNUSED, .reason = why_}
+/* Of several rows with one name the first that the file has is taken; one of them is enough. */
 
 /* ---- the recipe ---- */
 
@@ -61,14 +88,26 @@ struct recipe {
     const char *model_type;  /* config.json's; further ones in also_type */
     const char *also_type;
     const char *hf_class;    /* "Qwen2ForCausalLM" */
+    const char *roots;       /* what "{m}" may stand for, separated by '|'; NULL: the usual */
     const struct key *const *keys;       /* ended by NULL; a table by gguf = hf = NULL */
     const struct tensor *const *tensors; /* likewise; a table by name = NULL */
-    const char *act;         /* the activation's names in config.json, '|' between; checked */
+    bool norms_plus_one;     /* in Hugging Face form norms' weights mean 1 + w: of all rows whose
+                                name ends with "_norm.weight" and that have no from_hf */
+    const char *act;         /* activation where no key names one; NULL: "silu" */
+    const char *act_key;     /* config.json's keys for it; NULL: the usual ones, "": none */
     /* What tables cannot say: ropes, windows, scales. Runs after keys were read. */
     ob_status (*derive)(struct build *b, ob_error *error);
     /* Appends one layer; returns the residual stream. */
     value_id (*layer)(struct build *b, value_id x);
+    /* Of encoders, on the last states: what the model's own head says of a sequence (ROWS_SEQS), or
+     * NO_VALUE where the file has no head. */
+    value_id (*head)(struct build *b, value_id x);
+    /* Instead of the default: layers 0 .. n-1 in order. */
+    value_id (*body)(struct build *b, value_id x);
 };
+
+#define KEYS(...) .keys = (const struct key *const[]){__VA_ARGS__, NULL}
+#define TENSORS(...) .tensors = (const struct tensor *const[]){__VA_ARGS__, NULL}
 
 struct build {
     struct model *model;
@@ -76,7 +115,12 @@ struct build {
     struct graph *g;
     struct arena *arena;
     const struct recipe *recipe;
-    const struct source *source;
+    const struct source *source;  /* of the tensors */
+    const struct source *meta;    /* of the keys: source_meta() */
+    struct model_options options;
+    const char **asked;           /* keys of the source that were read */
+    uint32_t asked_count, asked_cap;
+    struct str root;              /* what "{m}" stands for in this file */
     uint32_t layer;
     value_id table, table_window; /* rope tables, NO_VALUE until first used */
     struct weight **found;        /* sorted by canonical name */
@@ -88,17 +132,36 @@ struct build {
 struct weight *build_weight(struct build *b, const char *name);
 struct weight *build_global(struct build *b, const char *name);
 
-/* First of '|'-separated paths that the source has, in this source's spelling; NULL if none. */
+/* Metadata, in either spelling; paths of config.json, and keys of GGUF, may be alternatives
+ * separated by '|', the first that the source has counts. What a recipe asks for is remembered: see
+ * keys.c on keys that nobody asked for. NULL, 0 or false: there is none, or of another kind. */
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size);
+bool build_has(struct build *b, const char *gguf, const char *hf);
+uint64_t build_count(struct build *b, const char *gguf, const char *hf); /* elements */
 bool build_f32(struct build *b, const char *gguf, const char *hf, float *out);
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out);
+bool build_bool(struct build *b, const char *gguf, const char *hf, bool *out);
 bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out);
+/* Element i of an array. */
+bool build_u64_at(struct build *b, const char *gguf, const char *hf, uint64_t i, uint64_t *out);
+bool build_f64_at(struct build *b, const char *gguf, const char *hf, uint64_t i, double *out);
+bool build_bool_at(struct build *b, const char *gguf, const char *hf, uint64_t i, bool *out);
+bool build_str_at(struct build *b, const char *gguf, const char *hf, uint64_t i, struct str *out);
+
+/* As config.json spells activations: "gelu_new". */
+bool build_act_named(struct str name, enum act_kind *out);
+
+/* A number that a key row names; it must have been declared. build_set makes or changes one. */
+double build_number(const struct build *b, const char *name);
+uint32_t build_whole(const struct build *b, const char *name);
+ob_status build_set(struct build *b, const char *name, double value, ob_error *error);
 
 /* A boolean; *io stays as it is where the source has none. Another kind of value is refused. */
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error);
 
-/* Keys that may ask for what a recipe does not compute: a value other than these two is refused.
+/* Keys that may ask for what a recipe does not compute: a value other than these two is refused,
+ * true being 1 and false 0.
  * The list ends with gguf = hf = NULL. */
 struct plain {
     const char *gguf, *hf;

@@ -25,5 +25,5 @@ bool kv_find(const char *name, enum kv_type *out) {
 size_t kv_position_bytes(struct kv_types types, uint32_t k_dim, uint32_t v_dim) {
     size_t k = quant_row_bytes(kv_quant(types.k), k_dim);
     size_t v = quant_row_bytes(kv_quant(types.v), v_dim);
-    return k && v ? k + v : 0;
+    return k && (v || v_dim == 0) ? k + v : 0;
 }

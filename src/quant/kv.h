@@ -21,7 +21,8 @@ const char *kv_name(enum kv_type type); /* "q8_0" */
 const struct quant *kv_quant(enum kv_type type);
 bool kv_find(const char *name, enum kv_type *out); /* false, and *out as it was, if unknown */
 
-/* Bytes of one position of one head; 0 where a dimension is no whole number of blocks. */
+/* Bytes of one position of one head; 0 where a dimension is no whole number of blocks. v_dim
+ * may be 0. */
 size_t kv_position_bytes(struct kv_types types, uint32_t k_dim, uint32_t v_dim);
 
 #endif

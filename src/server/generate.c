@@ -325,7 +325,11 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
     ob_request *handle;
     struct http_exchange *x = g->x;
     ob_engine_get_info(engine, &info);
-    ob_status s = g->wording->prompt(engine, request, params, &prompt, &g->think.state, &error);
+    ob_status s =
+        info.encoder ? error_set(&error, OB_ERR_UNSUPPORTED,
+                                 "this model reads texts and writes none: POST /v1/embeddings")
+                     : g->wording->prompt(engine, request, params, &prompt, &g->think.state,
+                                          &error);
     if (s == OB_OK && prompt.n >= info.context) {
         server_leave(g->server, g);
         reply_too_long(x, prompt.n, info.context);

@@ -186,7 +186,9 @@ static void say_ready(const struct server *server, const ob_engine *engine) {
     char line[400];
     if (server->options.loaded) server->options.loaded(server->options.user, engine);
     ob_engine_get_info(engine, &info);
-    if (info.chat_error)
+    if (info.encoder)
+        notice(server, "an encoder: no chat, no completions, only embeddings");
+    else if (info.chat_error)
         notice(server, "no chat, only completions: %s",
                ob_error_line(info.chat_error, line, sizeof line));
     say_where(server, "ready");

@@ -45,6 +45,12 @@ const char *tok_describe(const struct tok *tok);
  * default, or a named one ("tool_use"). */
 struct str tok_template(const struct tok *tok, const char *name);
 
+/* Puts the tokenizer's keys into a GGUF file whose embedding has `vocab` rows. Refuses what GGUF
+ * cannot say. */
+struct gguf_writer;
+ob_status tok_export(const struct tok *tok, uint32_t vocab, struct gguf_writer *writer,
+                     ob_error *error);
+
 /* ---- streaming detokenizer: never gives half a character ---- */
 struct tok_stream {
     const struct tok *tok;

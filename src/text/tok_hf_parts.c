@@ -23,7 +23,9 @@ struct reader { /* what reading a section needs and finds */
     ob_error *error;
     bool space_replaced; /* a normalizer replaced all spaces by U+2581 */
     bool split, bytes;   /* pre_tokenizer: a regular expression, the byte-level alphabet */
+    bool words;            /* pre_tokenizer: BERT's */
     bool decoder_bytes, decoder_space; /* decoder: byte-level alphabet, U+2581 to space */
+    bool decoder_words;    /* WordPiece's */
     size_t before, after;              /* post_processor: tokens around the text */
 };
 
@@ -98,8 +100,26 @@ static ob_status read_replace(struct reader *r, const json_t *part) {
     return add_step(r, &r->tok->normal, normal_replace, from, to);
 }
 
+/* strip_accents: null is "as lowercase". */
+static ob_status read_bert(struct reader *r, const json_t *part) {
+    bool lower = true_of(part, "lowercase", true);
+    const struct {
+        bool on;
+        normal_fn *apply;
+    } steps[] = {{true_of(part, "clean_text", true), normal_bert_clean},
+                 {true_of(part, "handle_chinese_chars", true), normal_bert_chinese},
+                 {true_of(part, "strip_accents", lower), normal_bert_strip},
+                 {lower, normal_bert_lower}};
+    ob_status status = OB_OK;
+    for (size_t i = 0; i < 4 && status == OB_OK; i++)
+        if (steps[i].on) status = add_step(r, &r->tok->normal, steps[i].apply, NULL, NULL);
+    return status;
+}
+
 static const struct row normalizers[] = {
-    {"NFC", read_nfc}, {"Prepend", read_prepend}, {"Replace", read_replace}, {NULL, NULL}};
+    {"BertNormalizer", read_bert},
+    {"NFC", read_nfc},
+    {"Prepend", read_prepend}, {"Replace", read_replace}, {NULL, NULL}};
 
 /* ---- pre-tokenizers ---- */
 
@@ -148,7 +168,13 @@ static ob_status read_metaspace(struct reader *r, const json_t *part) {
     return add_step(r, &r->tok->pre, first ? normal_prefix_start : normal_prefix, NULL, SPACE);
 }
 
-static const struct row pretokenizers[] = {{"ByteLevel", read_byte_level},
+static ob_status read_bert_words(struct reader *r, const json_t *part) {
+    r->words = true;
+    return set_pretok(r, part, &pretok_bert);
+}
+
+static const struct row pretokenizers[] = {{"BertPreTokenizer", read_bert_words},
+                                           {"ByteLevel", read_byte_level},
                                            {"Metaspace", read_metaspace},
                                            {"Split", read_split},
                                            {NULL, NULL}};
@@ -179,13 +205,29 @@ static ob_status read_template(struct reader *r, const json_t *part) {
     return OB_OK;
 }
 
+/* BertProcessing and RobertaProcessing: "cls" and "sep" are [text, id]. */
+static ob_status read_ends(struct reader *r, const json_t *part) {
+    static const char *const keys[] = {"cls", "sep"};
+    int32_t *id[] = {&r->tok->bos, &r->tok->eos};
+    for (int i = 0; i < 2; i++) {
+        const json_t *value = json_array_get(json_object_get(part, keys[i]), 1);
+        json_int_t n = json_integer_value(value);
+        if (!json_is_integer(value) || n < 0 || n >= (json_int_t)r->tok->vocab.n)
+            return refuse(r, part, keys[i]);
+        *id[i] = (int32_t)n;
+    }
+    r->tok->add_bos = r->tok->add_eos = true;
+    return OB_OK;
+}
+
 static ob_status read_nothing(struct reader *r, const json_t *part) { /* it sets offsets only */
     (void)r, (void)part;
     return OB_OK;
 }
 
 static const struct row post_processors[] = {
-    {"ByteLevel", read_nothing}, {"TemplateProcessing", read_template}, {NULL, NULL}};
+    {"BertProcessing", read_ends},        {"ByteLevel", read_nothing},
+    {"RobertaProcessing", read_ends}, {"TemplateProcessing", read_template}, {NULL, NULL}};
 
 /* ---- decoders ---- */
 
@@ -222,12 +264,19 @@ static ob_status read_strip(struct reader *r, const json_t *part) {
     return OB_OK;
 }
 
+static ob_status read_decode_words(struct reader *r, const json_t *part) {
+    (void)part;
+    r->decoder_words = r->tok->strip_space = true;
+    return OB_OK;
+}
+
 static const struct row decoders[] = {{"ByteFallback", read_nothing},
                                       {"ByteLevel", read_decode_bytes},
                                       {"Fuse", read_nothing},
                                       {"Metaspace", read_decode_metaspace},
                                       {"Replace", read_decode_replace},
                                       {"Strip", read_strip},
+                                      {"WordPiece", read_decode_words},
                                       {NULL, NULL}};
 
 /* ---- the file ---- */
@@ -249,6 +298,9 @@ static ob_status read_section(struct reader *r, const char *name, const struct r
 }
 
 static ob_status check(const struct reader *r) {
+    if (r->words != r->decoder_words)
+        return tok_hf_refuse(r->error, "decoder", "one that does not undo the pre_tokenizer");
+    if (r->words) return OB_OK;
     if (r->bytes && !r->split) /* the whole text is one piece: no model we know */
         return tok_hf_refuse(r->error, "pre_tokenizer", "ByteLevel without an expression");
     if (!r->bytes && r->split) return tok_hf_refuse(r->error, "pre_tokenizer", "Split");

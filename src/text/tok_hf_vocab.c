@@ -298,19 +298,56 @@ static ob_status read_unknown(struct tok *tok, struct str value, ob_error *error
     return status;
 }
 
-static ob_status check_type(struct str value, ob_error *error) {
+/* BPE or WordPiece, which need a pre-tokenizer of their kind. */
+static ob_status check_type(const struct tok *tok, struct str value, bool *words,
+                            ob_error *error) {
     struct json_pull j;
-    char name[64] = "";
-    if (!value.p) return OB_OK; /* old files: BPE has merges, which are looked for */
-    pull_open(&j, value.p, value.n);
-    if (pull_next(&j) == PULL_STRING) snprintf(name, sizeof name, "%.*s", STR_ARG(j.text));
-    pull_close(&j);
-    return strcmp(name, "BPE") == 0 ? OB_OK : tok_hf_refuse(error, "model", name);
+    char name[64] = "BPE"; /* old files: BPE has merges, which are looked for */
+    if (value.p) {
+        name[0] = 0;
+        pull_open(&j, value.p, value.n);
+        if (pull_next(&j) == PULL_STRING) snprintf(name, sizeof name, "%.*s", STR_ARG(j.text));
+        pull_close(&j);
+    }
+    *words = strcmp(name, "WordPiece") == 0;
+    if (!*words && strcmp(name, "BPE") != 0) return tok_hf_refuse(error, "model", name);
+    if (*words == (tok->pretok == &pretok_bert)) return OB_OK;
+    return tok_hf_refuse(error, "pre_tokenizer", *words ? "WordPiece without BertPreTokenizer"
+                                                        : "BertPreTokenizer without WordPiece");
+}
+
+/* The mark of tokens that go on, and how long a word may be. */
+static ob_status read_words(struct tok *tok, struct str mark, struct str most, ob_error *error) {
+    struct json_pull j;
+    uint64_t n = TOK_WORD_MOST;
+    ob_status status = OB_OK;
+    tok->word_goes_on = STR_LIT("##");
+    tok->word_begins = STR_LIT("");
+    if (mark.p) {
+        pull_open(&j, mark.p, mark.n);
+        const char *copy = pull_next(&j) == PULL_STRING
+                               ? arena_copy(&tok->arena, j.text.p, j.text.n)
+                               : NULL;
+        if (copy) tok->word_goes_on = (struct str){copy, j.text.n};
+        else status = error_set(error, OB_ERR_FORMAT, "continuing_subword_prefix is no string");
+        pull_close(&j);
+    }
+    if (most.p) {
+        pull_open(&j, most.p, most.n);
+        if (pull_next(&j) != PULL_NUMBER || !pull_u64(&j, &n) || n > UINT32_MAX)
+            status = error_set(error, OB_ERR_FORMAT, "max_input_chars_per_word is no whole number");
+        pull_close(&j);
+    }
+    tok->word_most = (uint32_t)n;
+    return status;
 }
 
 ob_status tok_hf_vocab(struct tok *tok, struct str model, struct str added, struct str base,
                        ob_error *error) {
-    enum { TYPE, VOCAB, MERGES, UNK, FUSE, FALLBACK, WHOLE, DROPOUT, PREFIX, SUFFIX, MEMBERS };
+    enum {
+        TYPE, VOCAB, MERGES, UNK, FUSE, FALLBACK, WHOLE, MOST, DROPOUT, SUFFIX, PREFIX, MEMBERS
+    };
+    bool words;
     struct tok_hf_member m[MEMBERS] = {
         [TYPE] = {.name = "type"},
         [VOCAB] = {.name = "vocab"},
@@ -319,18 +356,24 @@ ob_status tok_hf_vocab(struct tok *tok, struct str model, struct str added, stru
         [FUSE] = {.name = "fuse_unk"},
         [FALLBACK] = {.name = "byte_fallback"},
         [WHOLE] = {.name = "ignore_merges"},
+        [MOST] = {.name = "max_input_chars_per_word"},
         [DROPOUT] = {.name = "dropout"},
-        [PREFIX] = {.name = "continuing_subword_prefix"},
         [SUFFIX] = {.name = "end_of_word_suffix"},
+        [PREFIX] = {.name = "continuing_subword_prefix"},
     };
     ob_status status = tok_hf_members(model, base, m, MEMBERS, error);
-    if (status == OB_OK) status = check_type(m[TYPE].value, error);
+    if (status == OB_OK) status = check_type(tok, m[TYPE].value, &words, error);
     if (status != OB_OK) return status;
-    for (int i = DROPOUT; i < MEMBERS; i++)
+    for (int i = DROPOUT; i < (words ? PREFIX : MEMBERS); i++)
         if (asks(m[i].value)) return tok_hf_refuse(error, "model", m[i].name);
-    if (!m[VOCAB].value.p || !m[MERGES].value.p)
+    if (!m[VOCAB].value.p || (!words && !m[MERGES].value.p))
         return error_set(error, OB_ERR_FORMAT, "the model has no vocabulary or no merges");
-    tok->model = &tokenizer_bpe;
+    tok->model = words ? &tokenizer_wordpiece : &tokenizer_bpe;
+    if (words) {
+        status = read_words(tok, m[PREFIX].value, m[MOST].value, error);
+        if (status == OB_OK) status = make_vocab(tok, m[VOCAB].value, added, base, error);
+        return status == OB_OK ? read_unknown(tok, m[UNK].value, error) : status;
+    }
     tok->fuse_unk = asks(m[FUSE].value);
     tok->whole_words = asks(m[WHOLE].value);
     status = make_vocab(tok, m[VOCAB].value, added, base, error);

@@ -42,6 +42,7 @@ struct tok_named { /* a chat template */
     struct str text;
 };
 
+enum { TOK_WORD_MOST = 100 }; /* of a word, where the file does not say */
 enum { TOK_STEPS = 8, TOK_TEMPLATES = 16, TOK_WAITING = 16 };
 
 struct tok_steps {
@@ -77,6 +78,10 @@ struct tok {
     uint32_t *rank;   /* of each token: lower joins first; dense */
     bool joins[256];  /* bytes after which some token has a space */
     bool strip_space; /* decoding drops the first space of a text */
+    /* of wordpiece: what is before the text of tokens that begin a word or go on in it; characters
+     * of a word at most */
+    struct str word_begins, word_goes_on;
+    uint32_t word_most;
     bool added_normalized; /* added tokens that are no control tokens belong to `normalized` */
 };
 

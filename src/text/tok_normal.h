@@ -23,6 +23,10 @@ struct normal_step {
     struct str from, to;
 };
 
+normal_fn normal_bert_clean;   /* controls removed, spaces to ' ' */
+normal_fn normal_bert_chinese; /* spaces around each Chinese character */
+normal_fn normal_bert_strip;   /* characters taken apart, accents dropped */
+normal_fn normal_bert_lower;   /* lower case */
 normal_fn normal_nfc;          /* Unicode's canonical composition, of the reference's version */
 normal_fn normal_prepend;      /* `to` before a text that is not empty */
 normal_fn normal_prefix;       /* `to` before a text that does not start with it */

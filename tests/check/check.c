@@ -19,13 +19,14 @@
 #include "base/str.h"
 
 enum { LIMIT = 600 };
+#define FIXTURES "../shared/fixtures/models"
 
 struct check {
     const char *tier; /* of the subject at hand */
     const char *func; /* pattern, NULL = all */
     const char *isa;  /* NULL = all */
     uint64_t seed;
-    const char *golden; /* folder */
+    const char *golden, *fixtures; /* folders; fixtures may be NULL */
     bool bench, rows, verbose;
     double bandwidth; /* bytes a second, measured for --bench */
     struct outcome *outcome;
@@ -63,6 +64,8 @@ bool check_isa(const struct check *check, enum cpu_isa isa) {
 }
 
 bool check_bench(const struct check *check) { return check->bench; }
+const char *check_goldens(const struct check *check) { return check->golden; }
+const char *check_fixtures(const struct check *check) { return check->fixtures; }
 
 static void run_child(struct check *check, check_fn *fn, const void *arg, const char *name) {
     struct check_row row = {.outcome = check->outcome,
@@ -150,6 +153,7 @@ static int usage(int status) {
             "  --isa NAME      only this instruction set\n"
             "  --seed N        of all random numbers (default: from the clock)\n"
             "  --golden DIR    folder of the goldens (default: tests/golden)\n"
+            "  --fixtures DIR  a folder of more families (default: " FIXTURES ", if there)\n"
             "  --bench         measure time, GB/s and the share of one core's memory bandwidth\n"
             "  --rows          print the names of the rows\n"
             "  --verbose       print rows that pass, too\n");
@@ -202,6 +206,7 @@ static int parse(struct check *check, int argc, char **argv) {
         if (strcmp(a, "--func") == 0) check->func = argv[++i];
         else if (strcmp(a, "--isa") == 0) check->isa = argv[++i];
         else if (strcmp(a, "--golden") == 0) check->golden = argv[++i];
+        else if (strcmp(a, "--fixtures") == 0) check->fixtures = argv[++i];
         else if (strcmp(a, "--seed") == 0) check->seed = strtoull(argv[++i], NULL, 0);
         else if (strcmp(a, "--tier") == 0) {
             struct tier *tier = find_tier(argv[++i]);
@@ -228,7 +233,9 @@ static void run_tier(struct check *check, const struct tier *tier) {
 }
 
 int main(int argc, char **argv) {
-    struct check check = {.seed = (uint64_t)(os_seconds() * 1e6), .golden = "tests/golden"};
+    struct check check = {.seed = (uint64_t)(os_seconds() * 1e6),
+                          .golden = "tests/golden",
+                          .fixtures = os_is_dir(FIXTURES) ? FIXTURES : NULL};
     int status = parse(&check, argc, argv);
     if (status >= 0) return status;
     check.outcome = mmap(NULL, sizeof *check.outcome, PROT_READ | PROT_WRITE,

@@ -16,7 +16,10 @@ struct attention_case {
     enum cpu_isa isa;
     struct kv_types kv;
     uint32_t k_dim, v_dim, rows, pages, window;
-    float softcap;
+    float softcap, slope;
+    uint32_t sparse; /* a row sees every so many positions; 0: all */
+    uint32_t distances; /* that have a bias */
+    int32_t shift; /* of the query before the last position it sees */
 };
 
 struct scene {
@@ -43,6 +46,20 @@ static float *make_q(struct check_row *row, const struct attention_case *c) {
     return q;
 }
 
+/* Bits of one position in c->sparse; of some pages none, and sometimes of all. */
+static const uint64_t *make_sees(struct check_row *row, const struct attention_case *c) {
+    if (c->sparse == 0) return NULL;
+    uint64_t *sees = check_scratch(row, c->pages * sizeof *sees);
+    uint32_t least = check_below(row, 3);
+    for (uint32_t p = 0; p < c->pages; p++) {
+        sees[p] = 0;
+        if (check_below(row, 3) < least) continue;
+        for (int i = 0; i < ATTENTION_PAGE; i++)
+            sees[p] |= (uint64_t)(check_below(row, c->sparse) == 0) << i;
+    }
+    return sees;
+}
+
 /* Rows are those of a prompt chunk with up to three heads a token, or of decode. */
 static void make_rows(struct check_row *row, const struct attention_case *c, struct scene *s) {
     uint32_t limit = c->pages * ATTENTION_PAGE, heads = 1 + check_below(row, 3);
@@ -52,7 +69,12 @@ static void make_rows(struct check_row *row, const struct attention_case *c, str
         s->row[r] = (struct attention_row){
             .q = make_q(row, c),
             .begin = c->window && end > c->window ? end - c->window : 0,
-            .end = end};
+            .end = end,
+            .sees = make_sees(row, c),
+            .slope = c->slope / (float)(1 + r % heads),
+            .at = (int32_t)end - 1 - c->shift,
+            .by_distance = c->distances ? check_input(row, c->distances, -3, 3) : NULL,
+            .distances = c->distances};
     }
 }
 
@@ -118,9 +140,11 @@ static float *set_parts(struct check_row *row, const struct attention_case *c, s
 
 static void finish(const struct kernels *k, const struct attention_case *c, const float *parts,
                    float *y) {
-    for (uint32_t r = 0; r < c->rows; r++)
-        k->attention_finish(parts + r * attention_part_floats(c->v_dim), y + (size_t)r * c->v_dim,
-                            c->v_dim);
+    for (uint32_t r = 0; r < c->rows; r++) {
+        const float *part = parts + r * attention_part_floats(c->v_dim);
+        if (part[1] == 0) memset(y + (size_t)r * c->v_dim, 0, c->v_dim * sizeof *y); /* sees none */
+        else k->attention_finish(part, y + (size_t)r * c->v_dim, c->v_dim);
+    }
 }
 
 static void run(struct check_row *row, const void *arg) {
@@ -187,11 +211,35 @@ static void run_merge(struct check_row *row, const void *arg) {
         ours->attention_merge(got, part, c->v_dim);
         other->attention_merge(want, part, c->v_dim);
     }
+    static const float sink[] = {-INFINITY, -200, 2, 9}; /* in turn; the last two above the top */
     float *y = check_output(row, c->v_dim), *z = check_output(row, c->v_dim);
-    ours->attention_finish(got, y, c->v_dim);
-    other->attention_finish(want, z, c->v_dim);
-    if (c->isa == CPU_SCALAR) check_close(row, y, z, c->v_dim, (struct check_bound){1e-6, 1e-6});
-    else check_equal(row, y, z, c->v_dim);
+    for (int i = 0; i < 4; i++) {
+        ours->attention_sink(got, sink[i], c->v_dim);
+        other->attention_sink(want, sink[i], c->v_dim);
+        ours->attention_finish(got, y, c->v_dim);
+        other->attention_finish(want, z, c->v_dim);
+        if (c->isa == CPU_SCALAR)
+            check_close(row, y, z, c->v_dim, (struct check_bound){1e-6, 1e-6});
+        else check_equal(row, y, z, c->v_dim);
+    }
+}
+
+/* A sink is one more part, whose values are zero. */
+static void run_sink(struct check_row *row, const void *arg) {
+    const struct attention_case *c = arg;
+    const struct kernels *k = kernels_table(c->isa);
+    size_t floats = attention_part_floats(c->v_dim);
+    float *part = check_output(row, floats), *got = check_input(row, floats, -5, 5);
+    float *want = check_output(row, floats);
+    got[1] = check_uniform(row, 1, 64);
+    memcpy(want, got, floats * sizeof *want);
+    k->attention_clear(part, c->v_dim);
+    part[0] = check_uniform(row, -5, 5);
+    part[1] = 1;
+    k->attention_sink(got, part[0], c->v_dim);
+    k->attention_merge(want, part, c->v_dim);
+    check_equal(row, got, want, 2);
+    check_equal(row, got + 16, want + 16, c->v_dim);
 }
 
 /* What quantizing must get right at its edges: nothing, too little, too much, no number. */
@@ -225,13 +273,18 @@ static void run_edges(struct check_row *row, const void *arg) {
 static void check_case(struct check *check, const struct attention_case *c) {
     char name[96];
     bool same = c->kv.k == c->kv.v;
-    snprintf(name, sizeof name, "%s.%s%s%s.k%u_v%u_r%u_p%u_w%u", cpu_isa_name(c->isa),
+    snprintf(name, sizeof name, "%s.%s%s%s.k%u_v%u_r%u_p%u_w%u%s", cpu_isa_name(c->isa),
              kv_name(c->kv.k), same ? "" : "+", same ? "" : kv_name(c->kv.v), c->k_dim, c->v_dim,
-             c->rows, c->pages, c->window);
+             c->rows, c->pages, c->window, c->slope > 0    ? "_alibi"
+             : c->sparse   ? "_sparse"
+             : c->distances ? "_distances"
+                            : "");
     check_run(check, run, c, "attention.%s", name);
     check_run(check, run_alone, c, "attention.%s.alone", name);
     check_run(check, run_edges, c, "attention.%s.edges", name);
-    if (c->kv.k == KV_f32 && same) check_run(check, run_merge, c, "attention_merge.%s", name);
+    if (c->kv.k != KV_f32 || !same) return;
+    check_run(check, run_merge, c, "attention_merge.%s", name);
+    check_run(check, run_sink, c, "attention_sink.%s", name);
 }
 
 static bool goes_with(uint32_t dim, enum kv_type kv) { return dim % kv_quant(kv)->block == 0; }
@@ -248,6 +301,16 @@ void check_attention(struct check *check) {
         {.k_dim = 128, .v_dim = 128, .rows = 1, .pages = 8},
         {.k_dim = 256, .v_dim = 256, .rows = 5, .pages = 2, .softcap = 3},
         {.k_dim = 192, .v_dim = 32, .rows = 20, .pages = 8, .window = 200, .softcap = 20},
+        {.k_dim = 576, .v_dim = 512, .rows = 64, .pages = 2},
+        {.k_dim = 64, .v_dim = 64, .rows = 13, .pages = 8, .slope = 0.5f},
+        {.k_dim = 64, .v_dim = 64, .rows = 6, .pages = 3, .window = 90, .softcap = 9,
+         .slope = 0.04f, .shift = 60},
+        {.k_dim = 32, .v_dim = 32, .rows = 3, .pages = 8, .slope = 0.01f, .shift = 700},
+        {.k_dim = 64, .v_dim = 64, .rows = 13, .pages = 8, .sparse = 2},
+        {.k_dim = 32, .v_dim = 64, .rows = 30, .pages = 5, .window = 200, .sparse = 40},
+        {.k_dim = 64, .v_dim = 32, .rows = 13, .pages = 8, .distances = 100},
+        {.k_dim = 32, .v_dim = 32, .rows = 9, .pages = 3, .window = 90, .shift = 30,
+         .distances = 90},
         {.k_dim = 17, .v_dim = 1, .rows = 20, .pages = 8, .window = 200, .softcap = 20},
     };
     CHECK_ISAS(check, isa)

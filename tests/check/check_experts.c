@@ -10,10 +10,13 @@
 enum kind { PLAIN, TIES, ODD, KINDS };
 static const char *const kind_name[KINDS] = {"plain", "ties", "odd"};
 
+static const char *const score_name[ROUTE_SCORES] = {
+    "softmax", "chosen", "sigmoid", "sqrt_softplus", "sparsemixer", "identity"};
+
 struct experts_case {
     enum cpu_isa isa;
     enum kind kind;
-    bool chosen;
+    enum route_score score;
     uint32_t experts, used, cols;
 };
 
@@ -29,7 +32,12 @@ static float *make(struct check_row *row, enum kind kind, size_t n) {
 
 static void route(const struct experts_case *c, const struct kernels *k, const float *x,
                   float *out) {
-    (c->chosen ? k->route_softmax_chosen : k->route_softmax)(x, c->experts, c->used, out);
+    k->route(&(struct route_job){.score = c->score,
+                                 .experts = c->experts,
+                                 .used = c->used,
+                                 .scale = 1,
+                                 .jitter_eps = 0.01f},
+             x, out);
 }
 
 /* The chosen are distinct, in descending order, and nobody above the last was left out. */
@@ -124,14 +132,14 @@ void check_experts(struct check *check) {
             struct experts_case c = {.isa = isa, .kind = (enum kind)kind};
             const char *name = cpu_isa_name(isa);
             for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-                for (int chosen = 0; chosen < 2; chosen++) {
-                    c.chosen = chosen;
+                for (int score = 0; score < ROUTE_SCORES; score++) {
+                    c.score = (enum route_score)score;
                     c.experts = counts[i][0];
                     c.used = counts[i][1];
-                    const char *of = chosen ? "chosen" : "all";
+                    const char *of = score_name[score];
                     check_run(check, run_route, &c, "route_%s.%s.%s.%u_of_%u", of, name,
                               kind_name[kind], c.used, c.experts);
-                    if (kind == PLAIN)
+                    if (kind == PLAIN && score <= ROUTE_SOFTMAX_CHOSEN)
                         check_run(check, run_nan, &c, "route_%s.%s.nan.%u_of_%u", of, name, c.used,
                                   c.experts);
                 }

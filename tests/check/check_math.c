@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * check_math.c: errors of exp, tanh and erf in ULP, over the plain C vocabulary (every other gives
- * the same bits: the rows of simple ops prove it). */
+ * check_math.c: errors of exp, softplus, tanh and erf in ULP, over the plain C vocabulary
+ * (every other gives the same bits: the rows of simple ops prove it). */
 #include <math.h>
 
 #include "check.h"
@@ -16,6 +16,8 @@ struct math_case {
 };
 
 static vf ours_exp(vf x) { return math_exp(x); }
+static double exact_softplus(double x) { return x > 20 ? x : log1p(exp(x)); }
+static vf ours_softplus(vf x) { return math_softplus(x); }
 static vf ours_tanh(vf x) { return math_tanh(x); }
 static vf ours_erf(vf x) { return math_erf(x); }
 
@@ -59,6 +61,7 @@ static void edges(struct check_row *row, const void *arg) {
 void check_math(struct check *check) {
     static const struct math_case cases[] = {
         {"exp", ours_exp, exp, -86.9f, 87.9f, 1.5},
+        {"softplus", ours_softplus, exact_softplus, -86.9f, 30, 3},
         {"tanh", ours_tanh, tanh, -10, 10, 1.5},
         {"erf", ours_erf, erf, -5, 5, 2},
     };

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * check_norm.c: RMS and layer norm. */
+ * check_norm.c: RMS, layer and L2 norms. */
 #include "check.h"
 #include "kernels/kernels.h"
 
 struct norm_case {
-    bool layer, weight, bias, small; /* small: eps counts */
+    enum norm_kind kind;
+    bool weight, bias, small; /* small: eps counts */
     enum cpu_isa isa;
     uint32_t n;
 };
 
 static void call(const struct norm_case *c, const struct kernels *k, const float *x, const float *w,
                  const float *b, float *y) {
-    (c->layer ? k->norm_layer : k->norm_rms)(x, c->weight ? w : NULL, c->bias ? b : NULL, 1e-5f, y,
-                                             c->n);
+    float eps = c->kind == NORM_L2 ? 1e-2f : 1e-5f;
+    k->norm[c->kind](x, c->weight ? w : NULL, c->bias ? b : NULL, eps, y, c->n);
 }
 
 static void run(struct check_row *row, const void *arg) {
@@ -33,11 +34,13 @@ static void run(struct check_row *row, const void *arg) {
 }
 
 void check_norm(struct check *check) {
-    for (int kind = 0; kind < 8; kind++)
+    static const char *const name[NORM_KINDS] = {"rms", "layer", "l2", "l2_sum"};
+    for (int kind = 0; kind < 4 * NORM_KINDS; kind++)
         CHECK_ISAS(check, isa)
             for (int s = 0; s < CHECK_SIZES; s++) {
-                struct norm_case c = {kind & 1, kind & 2, kind & 4, s % 2, isa, check_size[s]};
-                check_run(check, run, &c, "norm_%s%s%s.%s.n%u", c.layer ? "layer" : "rms",
+                struct norm_case c = {(enum norm_kind)(kind / 4), kind & 1, kind & 2, s % 2, isa,
+                                      check_size[s]};
+                check_run(check, run, &c, "norm_%s%s%s.%s.n%u", name[c.kind],
                           c.weight ? "_w" : "", c.bias ? "_b" : "", cpu_isa_name(isa), c.n);
             }
 }

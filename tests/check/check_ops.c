@@ -4,14 +4,70 @@
  * device. A new op does not link until it has a maker here. */
 #include <math.h>
 
+#include "models/blocks/alibi.h"
 #include "tiny.h"
 
 enum { TOKENS = 70, IDS = TOKENS + 64 };
 
 typedef value_id make_fn(struct tiny *t);
 
+static value_id make_act(struct tiny *t) {
+    value_id x = tiny_input(t, IDS, 50), sum = x;
+    for (int act = 0; act < ACT_KINDS; act++)
+        sum = graph_add(&t->graph, sum, graph_act(&t->graph, x, (enum act_kind)act));
+    return sum;
+}
+static value_id make_affine(struct tiny *t) {
+    struct weight *w = tiny_weight(t, quant_list[QUANT_f32], 1, 33);
+    struct weight *b = tiny_weight(t, quant_list[QUANT_f16], 1, 33);
+    value_id x = graph_affine(&t->graph, tiny_input(t, IDS, 33), w, NULL);
+    return graph_affine(&t->graph, graph_affine(&t->graph, x, NULL, b), b, w);
+}
+static value_id make_clamp(struct tiny *t) {
+    return graph_clamp(&t->graph, tiny_input(t, IDS, 33), -0.25f, 0.5f);
+}
+static value_id make_concat(struct tiny *t) {
+    value_id a = tiny_input(t, IDS, 3 * 5), b = tiny_input(t, IDS, 3 * 4);
+    value_id c = tiny_input(t, IDS, 7);
+    a = graph_concat(&t->graph, a, 5, b, 4, 3);
+    return graph_concat(&t->graph, c, 7, graph_concat(&t->graph, a, 9, c, 7, 3), 16, 3);
+}
+static value_id make_embed_position(struct tiny *t) {
+    struct weight *w = tiny_weight(t, quant_list[QUANT_q8_0], TOKENS + 3, 96);
+    return graph_embed_position(&t->graph, w, 3);
+}
+static value_id make_glu_clamped(struct tiny *t) {
+    struct glu_clamp clamp = {.alpha = 1.7f, .limit = 0.5f, .up_limit = 0.25f, .up_add = 1};
+    return graph_glu_clamped(&t->graph, tiny_input(t, IDS, 50), tiny_input(t, IDS, 50), &clamp);
+}
+static value_id make_mul(struct tiny *t) {
+    value_id x = graph_mul(&t->graph, tiny_input(t, IDS, 60), tiny_input(t, IDS, 60));
+    return graph_mul(&t->graph, x, tiny_input(t, IDS, 3));
+}
+static value_id make_scale_position(struct tiny *t) {
+    value_id x = graph_scale_position(&t->graph, tiny_input(t, IDS, 31), 0.5f, 1, 8);
+    x = graph_log_position(&t->graph, x, 0.5f, 1, 8);
+    return graph_power_position(&t->graph, x, 0.5f, 1, 8);
+}
+static value_id make_slice(struct tiny *t) {
+    return graph_slice(&t->graph, tiny_input(t, IDS, 4 * 11), 4, 11, 2, 5);
+}
+static value_id make_tile(struct tiny *t) {
+    return graph_tile(&t->graph, tiny_input(t, IDS, 3 * 10), 3, 10, 4);
+}
 static value_id make_add(struct tiny *t) {
     return graph_add(&t->graph, tiny_input(t, IDS, 48), tiny_input(t, IDS, 48));
+}
+/* More query heads of a KV head than a device takes at once; a wider K than V. */
+static value_id make_latent(struct tiny *t) {
+    enum { HEADS = 70 };
+    struct attention_args args = {.heads = HEADS, .kv_heads = 1, .k_dim = 96, .v_dim = 64,
+                                  .scale = 0.2f, .alibi = alibi_slopes(&t->arena, HEADS, 8),
+                                  .sinks = tiny_weight(t, quant_list[QUANT_f32], 1, HEADS)};
+    value_id q = tiny_input(t, IDS, HEADS * 96), k = tiny_input(t, IDS, 96);
+    value_id y = graph_attention(&t->graph, q, k, tiny_input(t, IDS, 64), &args);
+    struct weight *w = tiny_weight(t, quant_list[QUANT_f32], 6 * 64, HEADS * 64);
+    return graph_linear1(&t->graph, y, w, NULL);
 }
 static value_id make_attention(struct tiny *t) {
     value_id sum = NO_VALUE;
@@ -23,27 +79,155 @@ static value_id make_attention(struct tiny *t) {
         value_id y = graph_attention(&t->graph, q, k, v, &args);
         sum = sum == NO_VALUE ? y : graph_add(&t->graph, sum, y);
     }
-    return sum;
+    return graph_add(&t->graph, sum, make_latent(t));
 }
 /* Eight experts, of which a token has three; enough tokens for some to have many, or none. */
 static value_id make_route(struct tiny *t) {
-    return graph_route(&t->graph, tiny_input(t, IDS, 8), ROUTE_SOFTMAX, 3);
+    struct route_args args = {.score = ROUTE_SIGMOID,
+                              .used = 3,
+                              .bias = tiny_weight(t, quant_list[QUANT_f32], 1, 8),
+                              .groups = 4,
+                              .groups_used = 2,
+                              .group = ROUTE_GROUP_TOP2,
+                              .normalize = true,
+                              .normalize_eps = 0.125f,
+                              .scale = 2.5f,
+                              .expert_scale = tiny_weight(t, quant_list[QUANT_bf16], 1, 8)};
+    value_id a = graph_route(&t->graph, tiny_input(t, IDS, 8), &args);
+    args = (struct route_args){.used = 3, .bias = args.bias, .bias_to_logits = true, .always = 1};
+    value_id b = graph_route(&t->graph, tiny_input(t, IDS, 8), &args);
+    return graph_concat(&t->graph, a, 6, b, 6, 1);
+}
+/* Experts 6 and 7 of 8 have no matrix: they multiply the token's own row. */
+static value_id make_route_rest(struct tiny *t) {
+    struct weight *w = tiny_experts(t, quant_list[QUANT_f32], 6, 32, 32);
+    value_id x = tiny_input(t, IDS, 32), y;
+    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 8), &(struct route_args){.used = 3});
+    graph_linear_experts(&t->graph, x, route, 1, &w, NULL, &y);
+    value_id rest = graph_mul(&t->graph, x, graph_route_rest(&t->graph, route, 6));
+    return graph_add(&t->graph, rest, graph_combine(&t->graph, y, route));
 }
 static value_id make_linear_experts(struct tiny *t) {
     struct weight *w[3] = {tiny_experts(t, quant_list[QUANT_f16], 8, 64, 96),
                            tiny_experts(t, quant_list[QUANT_q8_0], 8, 64, 96),
                            tiny_experts(t, quant_list[QUANT_q8_0], 8, 64, 64)};
+    struct weight *bias[2] = {tiny_experts(t, quant_list[QUANT_f32], 8, 1, 64),
+                              tiny_experts(t, quant_list[QUANT_f16], 8, 1, 64)};
     value_id x = tiny_input(t, IDS, 96), out[2], down;
-    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 8), ROUTE_SOFTMAX_CHOSEN, 3);
-    graph_linear_experts(&t->graph, x, route, 2, w, out);
-    graph_linear_experts(&t->graph, graph_add(&t->graph, out[0], out[1]), route, 1, w + 2, &down);
+    struct route_args args = {.score = ROUTE_SOFTMAX_CHOSEN, .used = 3};
+    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 8), &args);
+    graph_linear_experts(&t->graph, x, route, 2, w, bias, out);
+    graph_linear_experts(&t->graph, graph_add(&t->graph, out[0], out[1]), route, 1, w + 2, NULL,
+                         &down);
     return graph_combine(&t->graph, down, route);
+}
+static value_id heads_of(struct tiny *t, value_id x, enum quant_index quant, uint32_t heads,
+                         uint32_t rows, uint32_t cols) {
+    struct weight *w = tiny_experts(t, quant_list[quant], heads, rows, cols);
+    w->heads = true;
+    return graph_linear_heads(&t->graph, x, w);
+}
+/* Few heads of many rows, many of few. */
+static value_id make_linear_heads(struct tiny *t) {
+    value_id x = heads_of(t, tiny_input(t, IDS, 5 * 32), QUANT_f16, 5, 96, 32);
+    x = heads_of(t, x, QUANT_q8_0, 5, 160, 96);
+    return heads_of(t, x, QUANT_f32, 40, 7, 20);
+}
+/* Experts whose input is weighted, and whose outputs stay apart. */
+static value_id make_join_pairs(struct tiny *t) {
+    struct weight *w = tiny_experts(t, quant_list[QUANT_f32], 5, 33, 16);
+    struct route_args args = {.used = 3};
+    value_id x = tiny_input(t, IDS, 16), y;
+    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 5), &args);
+    value_id weight = graph_slice(&t->graph, route, 1, 6, 0, 3);
+    x = graph_mul(&t->graph, graph_tile(&t->graph, x, 1, 16, 3), weight);
+    x = graph_split_pairs(&t->graph, x, route);
+    graph_linear_experts(&t->graph, x, route, 1, &w, NULL, &y);
+    return graph_join_pairs(&t->graph, y, route);
+}
+static value_id make_split_pairs(struct tiny *t) {
+    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 7), &(struct route_args){.used = 4});
+    value_id x = graph_split_pairs(&t->graph, tiny_input(t, IDS, 4 * 20), route);
+    return graph_combine(&t->graph, x, route);
 }
 static value_id make_combine(struct tiny *t) {
     struct weight *w = tiny_experts(t, quant_list[QUANT_f32], 5, 33, 16);
-    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 5), ROUTE_SOFTMAX, 2), out;
-    graph_linear_experts(&t->graph, tiny_input(t, IDS, 16), route, 1, &w, &out);
+    struct route_args args = {.used = 2};
+    value_id route = graph_route(&t->graph, tiny_input(t, IDS, 5), &args), out;
+    graph_linear_experts(&t->graph, tiny_input(t, IDS, 16), route, 1, &w, NULL, &out);
     return graph_combine(&t->graph, out, route);
+}
+static value_id make_conv1d(struct tiny *t) {
+    struct weight *w = tiny_weight(t, quant_list[QUANT_f16], 70, 4),
+                  *short_w = tiny_weight(t, quant_list[QUANT_f32], 70, 2);
+    value_id x = graph_conv1d(&t->graph, tiny_input(t, IDS, 70), w,
+                              tiny_weight(t, quant_list[QUANT_f32], 1, 70), 4);
+    return graph_conv1d(&t->graph, x, short_w, NULL, 2);
+}
+/* Values in (low, high) in place of (-1, 1). */
+static value_id input_between(struct tiny *t, uint32_t cols, float low, float high) {
+    struct weight *w = tiny_weight(t, quant_list[QUANT_f32], IDS, cols);
+    w->data = check_input(t->row, (size_t)IDS * cols, low, high);
+    return graph_embed(&t->graph, w, 1);
+}
+/* As the families have it: one decay a head, one for each element of k, a fixed one; plain sums. */
+static value_id make_delta(struct tiny *t) {
+    static const float fixed[6] = {0.5f, 0.9f, 0.99f, 1, 0.2f, 0.7f};
+    enum { HEADS = 6, K_HEADS = 2, K = 24, V = 40 };
+    value_id sum = NO_VALUE;
+    for (int kind = 0; kind < 4; kind++) {
+        value_id k = tiny_input(t, IDS, K_HEADS * K);
+        struct delta_args args = {
+            .q = tiny_input(t, IDS, K_HEADS * K),
+            .k = graph_norm(&t->graph, k, NULL, NULL, NORM_RMS, 1e-6f, K),
+            .v = tiny_input(t, IDS, HEADS * V),
+            .decay = kind < 3 ? input_between(t, HEADS * (kind == 1 ? K : 1), 0.6f, 1) : NO_VALUE,
+            .beta = kind < 3 ? input_between(t, HEADS, 0, 1) : NO_VALUE,
+            .heads = HEADS, .k_heads = K_HEADS, .k_dim = K, .v_dim = V,
+            .delta = kind < 2, .k_tiled = kind == 1, .fixed_decay = fixed, .scale = 0.2f,
+            .skip = kind == 2 ? tiny_weight(t, quant_list[QUANT_f32], 1, HEADS) : NULL};
+        if (kind < 2) args.k = graph_scale(&t->graph, args.k, 0.2f); /* of about length 1 */
+        value_id y = graph_delta(&t->graph, &args);
+        sum = sum == NO_VALUE ? y : graph_add(&t->graph, sum, y);
+    }
+    return sum;
+}
+static value_id make_mlstm(struct tiny *t) {
+    enum { HEADS = 3, K = 24, V = 40 };
+    struct mlstm_args args = {.q = tiny_input(t, IDS, HEADS * K),
+                              .k = tiny_input(t, IDS, HEADS * K),
+                              .v = tiny_input(t, IDS, HEADS * V),
+                              .gate = input_between(t, HEADS, -4, 1),
+                              .log_decay = input_between(t, HEADS, -9, 0),
+                              .heads = HEADS, .k_dim = K, .v_dim = V, .scale = 0.2f, .eps = 1e-6f};
+    return graph_mlstm(&t->graph, &args);
+}
+static value_id make_scan(struct tiny *t) {
+    enum { COLS = 150, N = 5 };
+    value_id sum = NO_VALUE;
+    for (uint32_t heads = 1; heads <= 2; heads++) {
+        struct weight *a = tiny_weight(t, quant_list[QUANT_f32], COLS, N);
+        a->data = check_input(t->row, (size_t)COLS * N, -4, -0.1f);
+        struct scan_args args = {.x = tiny_input(t, IDS, COLS),
+                                 .dt = input_between(t, COLS, 0, 1),
+                                 .b = tiny_input(t, IDS, heads * N),
+                                 .c = tiny_input(t, IDS, heads * N),
+                                 .a = a,
+                                 .d = heads == 1 ? tiny_weight(t, quant_list[QUANT_f32], 1, COLS)
+                                                 : NULL,
+                                 .heads = heads};
+        value_id y = graph_scan(&t->graph, &args);
+        sum = sum == NO_VALUE ? y : graph_add(&t->graph, sum, y);
+    }
+    return sum;
+}
+static value_id make_token_shift(struct tiny *t) {
+    return graph_token_shift(&t->graph, tiny_input(t, IDS, 33));
+}
+static value_id make_wkv4(struct tiny *t) {
+    value_id k = input_between(t, 70, -9, 9), v = tiny_input(t, IDS, 70);
+    return graph_wkv4(&t->graph, k, v, tiny_weight(t, quant_list[QUANT_f32], 1, 70),
+                      tiny_weight(t, quant_list[QUANT_bf16], 1, 70));
 }
 static value_id make_embed(struct tiny *t) {
     return graph_embed(&t->graph, tiny_weight(t, quant_list[QUANT_q8_0], IDS, 96), 3.5f);
@@ -51,11 +235,35 @@ static value_id make_embed(struct tiny *t) {
 static value_id make_gather_rows(struct tiny *t) {
     return graph_gather_rows(&t->graph, tiny_input(t, IDS, 33));
 }
+/* Rows of sequences, and what may follow. */
+static value_id make_pool(struct tiny *t) {
+    value_id x = tiny_input(t, IDS, 33);
+    value_id y = graph_pool(&t->graph, x, POOL_MEAN);
+    y = graph_add(&t->graph, y, graph_pool(&t->graph, x, POOL_FIRST));
+    y = graph_concat(&t->graph, y, 33, graph_pool(&t->graph, x, POOL_LAST), 33, 1);
+    return graph_linear1(&t->graph, y, tiny_weight(t, quant_list[QUANT_f32], 20, 66), NULL);
+}
 static value_id make_glu(struct tiny *t) {
     value_id x = tiny_input(t, IDS, 50), up = tiny_input(t, IDS, 50);
-    for (int act = ACT_SILU; act <= ACT_RELU; act++)
+    for (int act = 0; act < ACT_KINDS; act++)
         up = graph_add(&t->graph, up, graph_glu(&t->graph, x, up, (enum act_kind)act));
-    return up;
+    return graph_glu(&t->graph, tiny_input(t, IDS, 2), up, ACT_SIGMOID);
+}
+/* Whole numbers, whose sums are exact and often equal: a choice is no matter of rounding. */
+static value_id make_index_select(struct tiny *t) {
+    value_id in[3];
+    const uint32_t cols[3] = {5 * 32, 5, 32};
+    for (int i = 0; i < 3; i++) {
+        float *x = check_input(t->row, IDS * cols[i], -3, 3);
+        for (uint32_t k = 0; k < IDS * cols[i]; k++) x[k] = rintf(x[k]);
+        struct weight *w = tiny_weight(t, quant_list[QUANT_f32], IDS, cols[i]);
+        w->data = x;
+        in[i] = graph_embed(&t->graph, w, 1);
+    }
+    value_id y = graph_index_select(&t->graph, in[0], in[1], in[2], 30);
+    value_id z = graph_block_select(&t->graph, in[0], in[2], 8, 4, 1);
+    y = graph_concat(&t->graph, y, 30, z, 5 * 8 * 4, 1);
+    return graph_softcap(&t->graph, y, TOKENS); /* of what is not there, too, a number */
 }
 static value_id make_linear(struct tiny *t) {
     value_id x = tiny_input(t, IDS, 96), out[3];
@@ -70,13 +278,17 @@ static value_id make_linear(struct tiny *t) {
 static value_id make_norm(struct tiny *t) {
     struct weight *w = tiny_weight(t, quant_list[QUANT_f32], 1, 20);
     struct weight *b = tiny_weight(t, quant_list[QUANT_f16], 1, 20);
+    struct weight *wide = tiny_weight(t, quant_list[QUANT_f32], 1, 60);
     value_id x = graph_norm(&t->graph, tiny_input(t, IDS, 60), w, NULL, NORM_RMS, 1e-6f, 20);
-    return graph_norm(&t->graph, x, w, b, NORM_LAYER, 1e-5f, 20);
+    x = graph_norm(&t->graph, x, w, b, NORM_LAYER, 1e-5f, 20);
+    x = graph_norm(&t->graph, x, wide, b, NORM_L2, 1e-6f, 20);
+    return graph_norm(&t->graph, x, w, wide, NORM_L2_SUM, 0.5f, 20);
 }
 static value_id make_rope_table(struct tiny *t) {
     float *freq = arena_array(&t->arena, 24, sizeof *freq);
     for (int i = 0; i < 24; i++) freq[i] = powf(10000, -(float)i / 24);
-    return graph_rope_table(&t->graph, freq, 24, 1.1f);
+    return graph_rope_table(
+        &t->graph, &(struct rope_table_args){.freq = freq, .half = 24, .magnitude = 1.1f});
 }
 static value_id make_rope(struct tiny *t) {
     value_id x = tiny_input(t, IDS, 3 * 50), table = make_rope_table(t);
@@ -88,6 +300,15 @@ static value_id make_scale(struct tiny *t) {
 }
 static value_id make_softcap(struct tiny *t) {
     return graph_softcap(&t->graph, tiny_input(t, IDS, 31), 0.5f);
+}
+static value_id make_sparsify(struct tiny *t) {
+    return graph_sparsify(&t->graph, tiny_input(t, IDS, 31), 0.5f);
+}
+static value_id make_match_rms(struct tiny *t) {
+    return graph_match_rms(&t->graph, tiny_input(t, IDS, 31), tiny_input(t, IDS, 31), 1e-5f);
+}
+static value_id make_round_act(struct tiny *t) {
+    return graph_round_act(&t->graph, tiny_input(t, IDS, 31));
 }
 
 static make_fn *const makers[OP_COUNT] = {
@@ -133,7 +354,7 @@ struct ops_case { enum op op; enum cpu_isa isa; enum kv_type kv; };
 
 /* A quantized K takes the query in int8, which ref does not. */
 static double bound(const struct ops_case *c) {
-    if (c->op == OP_linear || c->op == OP_linear_experts) return 1e-4;
+    if (c->op == OP_linear || c->op == OP_linear_experts || c->op == OP_linear_heads) return 1e-4;
     return kv_quant(c->kv)->block > 1 ? 2e-4 : 1e-11;
 }
 
@@ -142,7 +363,8 @@ static void run(struct check_row *row, const void *arg) {
     struct tiny t;
     tiny_init(&t, row);
     t.graph.logits = makers[c->op](&t);
-    size_t n = (size_t)(TOKENS + 3) * t.graph.value[t.graph.logits].cols;
+    const struct value *out = &t.graph.value[t.graph.logits];
+    size_t n = value_rows(out, TOKENS + 3, TOKENS + 3, 2) * out->cols;
     float *got = check_output(row, n), *want = check_output(row, n);
     const uint32_t count[TINY_SEQS] = {TOKENS, 0, 3, 0};
     for (int side = 0; side < 2; side++) {

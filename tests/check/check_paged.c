@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * check_paged.c: attention of the cpu and ref devices against softmax(q k^T) v written out over
- * plain rows: pages, windows, which query heads share a KV head, positions before and in the
- * step. */
+ * plain rows: pages, which keys a query sees, sinks, slopes, a cache that nodes share, which query
+ * heads share a KV head, positions before and in the step. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "models/blocks/alibi.h"
 #include "tiny.h"
 
-enum { LENGTH = 700, HEADS = 6, KV_HEADS = 2, K_DIM = 32, V_DIM = 64, IDS = TINY_POSITIONS + 64 };
+enum { LENGTH = 700, HEADS = 6, KV_HEADS = 2, K_DIM = 32, V_DIM = 64, IDS = TINY_POSITIONS + 64,
+       INDEX_HEADS = 3, BLOCK = 16, LOCAL = 2 };
 
-struct paged_case { const char *isa; enum kv_type kv; uint32_t window; float softcap; };
+struct paged_case {
+    const char *isa;
+    enum kv_type kv;
+    uint32_t window, chunk;
+    float softcap;
+    bool bidirectional, sinks, alibi, shares;
+    uint32_t distances; /* that have a bias; then sinks are the token's */
+    uint32_t selects; /* keys of a query, by whole numbers of INDEX_HEADS heads */
+    uint32_t blocks;  /* of BLOCK keys, by each KV head, the last two always */
+};
 
 /* Twice the most that a format cost over five seeds: what is checked is pages, windows and heads.
  * Kernels are held much closer to the definition in check_attention.c and check_ops.c. Of q8_0's
@@ -22,23 +35,84 @@ static const float *row_of(const struct weight *w, uint32_t i) {
     return (const float *)w->data + (size_t)i * w->cols;
 }
 
+/* A value of whole numbers, so that index scores are exact and often equal. */
+static value_id whole_input(struct tiny *t, uint32_t cols, const struct weight **w) {
+    struct weight *m = tiny_weight(t, quant_list[QUANT_f32], IDS, cols);
+    float *x = check_input(t->row, (size_t)IDS * cols, -3, 3);
+    for (size_t i = 0; i < (size_t)IDS * cols; i++) x[i] = rintf(x[i]);
+    m->data = x;
+    *w = m;
+    return graph_embed(&t->graph, m, 1);
+}
+
+/* By definition: chosen is what fewer than `used` others are above. */
+static void choose(const struct weight *const x[3], uint32_t pos, uint32_t used, bool *chosen) {
+    double score[LENGTH] = {0};
+    for (uint32_t j = 0; j <= pos; j++)
+        for (int h = 0; h < INDEX_HEADS; h++) {
+            double dot = 0;
+            for (int d = 0; d < K_DIM; d++)
+                dot += row_of(x[0], pos)[h * K_DIM + d] * row_of(x[2], j)[d];
+            score[j] += row_of(x[1], pos)[h] * fmax(dot, 0);
+        }
+    for (uint32_t j = 0; j < LENGTH; j++) {
+        uint32_t above = 0;
+        for (uint32_t i = 0; i <= pos; i++)
+            above += score[i] > score[j] || (score[i] == score[j] && i < j);
+        chosen[j] = j <= pos && above < used;
+    }
+}
+
+/* The same for the blocks of one KV head. */
+static void choose_blocks(const struct weight *const x[3], uint32_t pos, uint32_t head,
+                          uint32_t used, bool *chosen) {
+    double top[LENGTH / BLOCK + 1];
+    uint32_t last = pos / BLOCK;
+    for (uint32_t i = 0; i <= last; i++) top[i] = i + LOCAL > last ? INFINITY : -INFINITY;
+    for (uint32_t j = 0; j <= pos; j++) {
+        double dot = 0;
+        for (int d = 0; d < K_DIM; d++)
+            dot += row_of(x[0], pos)[head * K_DIM + d] * row_of(x[2], j)[d];
+        top[j / BLOCK] = fmax(top[j / BLOCK], dot);
+    }
+    for (uint32_t j = 0; j < LENGTH; j++) {
+        uint32_t above = 0, own = j / BLOCK;
+        for (uint32_t i = 0; j <= pos && i <= last; i++)
+            above += top[i] > top[own] || (top[i] == top[own] && i < own);
+        chosen[j] = j <= pos && above < used;
+    }
+}
+
+static bool sees(const struct paged_case *c, int32_t query, int32_t key) {
+    if (c->bidirectional) return !c->window || abs(query - key) <= (int32_t)c->window / 2;
+    if (c->chunk && query / (int32_t)c->chunk != key / (int32_t)c->chunk) return false;
+    return key <= query && (!c->window || query - key < (int32_t)c->window);
+}
+
 /* One head of the query at pos; scratch for the scores. */
-static void attend(const struct paged_case *c, const struct weight *const w[3], uint32_t pos,
-                   uint32_t head, float *out) {
+static void attend(const struct paged_case *c, const struct attention_args *args,
+                   const struct weight *const w[5], const bool *chosen, uint32_t pos, uint32_t head,
+                   float *out) {
     static double p[LENGTH];
-    uint32_t first = c->window && pos + 1 > c->window ? pos + 1 - c->window : 0;
     uint32_t kv = head / (HEADS / KV_HEADS);
     double sum = 0, y[V_DIM] = {0};
-    for (uint32_t j = first; j <= pos; j++) {
+    if (args->sinks) sum += exp(row_of(args->sinks, 0)[head]);
+    if (w[4]) sum += exp(row_of(w[4], pos)[head]);
+    for (uint32_t j = 0; j < LENGTH; j++) {
+        p[j] = 0;
+        if (!chosen[j] || !sees(c, (int32_t)pos, (int32_t)j)) continue;
         double s = 0;
         for (int d = 0; d < K_DIM; d++)
             s += (double)row_of(w[0], pos)[head * K_DIM + d] * row_of(w[1], j)[kv * K_DIM + d];
         s *= 2;
         if (c->softcap > 0) s = c->softcap * tanh(s / c->softcap);
+        if (args->alibi) s += args->alibi[head] * ((double)j - pos);
+        if (pos - j < c->distances) s += row_of(w[3], pos)[head * c->distances + pos - j];
         sum += p[j] = exp(s);
     }
-    for (uint32_t j = first; j <= pos; j++)
-        for (int d = 0; d < V_DIM; d++) y[d] += p[j] / sum * row_of(w[2], j)[kv * V_DIM + d];
+    for (uint32_t j = 0; j < LENGTH; j++)
+        for (int d = 0; d < V_DIM && p[j] > 0; d++)
+            y[d] += p[j] / sum * row_of(w[2], j)[kv * V_DIM + d];
     for (int d = 0; d < V_DIM; d++) out[d] = (float)y[d];
 }
 
@@ -47,7 +121,7 @@ static void run(struct check_row *row, const void *arg) {
     struct tiny t;
     tiny_init(&t, row);
     const uint32_t cols[3] = {HEADS * K_DIM, KV_HEADS * K_DIM, KV_HEADS * V_DIM};
-    const struct weight *w[3];
+    const struct weight *w[5] = {NULL};
     value_id in[3];
     for (int i = 0; i < 3; i++) {
         struct weight *m = tiny_weight(&t, quant_list[QUANT_f32], IDS, cols[i]);
@@ -55,38 +129,118 @@ static void run(struct check_row *row, const void *arg) {
         w[i] = m;
     }
     struct attention_args args = {.heads = HEADS, .kv_heads = KV_HEADS, .k_dim = K_DIM,
-                                  .v_dim = V_DIM, .window = c->window, .scale = 2,
-                                  .softcap = c->softcap};
+                                  .v_dim = V_DIM, .scale = 2, .chunk = c->chunk,
+                                  .bidirectional = c->bidirectional};
+    if (c->shares) { /* the layer that stores sees more, and of other queries */
+        if (c->window) args.window = c->window + 40;
+        value_id other = tiny_input(&t, IDS, cols[0]);
+        other = graph_attention(&t.graph, other, in[1], in[2], &args);
+        args.shares = true;
+        args.shared_cache = graph_attention_cache(&t.graph, other);
+        in[1] = in[2] = NO_VALUE;
+    }
+    const struct weight *index[3] = {NULL};
+    if (c->selects) {
+        value_id x[3] = {whole_input(&t, INDEX_HEADS * K_DIM, &index[0]),
+                         whole_input(&t, INDEX_HEADS, &index[1]),
+                         whole_input(&t, K_DIM, &index[2])};
+        args.selection = graph_index_select(&t.graph, x[0], x[1], x[2], c->selects);
+        args.selects = true;
+    }
+    if (c->blocks) {
+        value_id q = whole_input(&t, KV_HEADS * K_DIM, &index[0]);
+        value_id k = whole_input(&t, K_DIM, &index[2]);
+        args.selection = graph_block_select(&t.graph, q, k, BLOCK, c->blocks, LOCAL);
+        args.selects = true;
+    }
+    args.window = c->window;
+    args.softcap = c->softcap;
+    if (c->alibi) args.alibi = alibi_slopes(&t.arena, HEADS, 8);
+    if (c->distances) {
+        struct weight *m = tiny_weight(&t, quant_list[QUANT_f32], IDS, HEADS * c->distances);
+        struct weight *sinks = tiny_weight(&t, quant_list[QUANT_f32], IDS, HEADS);
+        m->data = check_input(row, (size_t)IDS * m->cols, -5, 5);
+        sinks->data = check_input(row, (size_t)IDS * HEADS, 6, 14);
+        args.has_by_distance = args.has_token_sinks = true;
+        args.by_distance = graph_embed(&t.graph, m, 1);
+        args.token_sinks = graph_embed(&t.graph, sinks, 1);
+        w[3] = m, w[4] = sinks;
+    }
+    if (c->sinks) { /* as large as the sums that they join */
+        args.sinks = tiny_weight(&t, quant_list[QUANT_f32], 1, HEADS);
+        args.sinks->data = check_input(row, HEADS, 6, 14);
+    }
     t.graph.logits = graph_attention(&t.graph, in[0], in[1], in[2], &args);
 
     size_t n = (size_t)LENGTH * HEADS * V_DIM;
     float *got = check_output(row, n), *want = check_output(row, n);
     struct tiny_run device;
     tiny_open(&device, &t, c->isa, 2, (struct kv_types){c->kv, c->kv}, LENGTH);
-    const uint32_t first = 90, step[2] = {first, LENGTH - first};
-    tiny_step(&device, (const uint32_t[TINY_SEQS]){step[0]}, got);
-    tiny_step(&device, (const uint32_t[TINY_SEQS]){step[1]}, got + first * HEADS * V_DIM);
+    const uint32_t first = c->bidirectional ? LENGTH : 90, rest = LENGTH - first;
+    tiny_step(&device, (const uint32_t[TINY_SEQS]){first}, got);
+    if (rest) tiny_step(&device, (const uint32_t[TINY_SEQS]){rest}, got + first * HEADS * V_DIM);
     tiny_close(&device);
-    for (uint32_t pos = 0; pos < LENGTH; pos++)
-        for (uint32_t h = 0; h < HEADS; h++)
-            attend(c, w, pos, h, want + ((size_t)pos * HEADS + h) * V_DIM);
+    bool chosen[LENGTH];
+    memset(chosen, true, sizeof chosen);
+    for (uint32_t pos = 0; pos < LENGTH; pos++) {
+        if (c->selects) choose(index, pos, c->selects, chosen);
+        for (uint32_t h = 0; h < HEADS; h++) {
+            if (c->blocks)
+                choose_blocks(index, pos, h / (HEADS / KV_HEADS), c->blocks, chosen);
+            attend(c, &args, w, chosen, pos, h, want + ((size_t)pos * HEADS + h) * V_DIM);
+        }
+    }
     if (c->kv == KV_f32) check_close(row, got, want, n, (struct check_bound){2e-5, 2e-5});
     else check_nmse(row, got, want, n, nmse[c->kv]);
     arena_free(&t.arena);
 }
 
 void check_paged(struct check *check) {
-    static const struct { uint32_t window; float softcap; } cases[] = {
-        {0, 0}, {0, 3}, {1, 0}, {64, 0}, {65, 0}, {600, 2}};
+    static const struct paged_case cases[] = {
+        {.window = 0},
+        {.softcap = 3},
+        {.window = 1},
+        {.window = 64},
+        {.window = 65},
+        {.window = 600, .softcap = 2},
+        {.sinks = true},
+        {.window = 100, .sinks = true, .alibi = true},
+        {.alibi = true, .shares = true},
+        {.window = 70, .shares = true},
+        {.chunk = 64},
+        {.chunk = 100, .shares = true},
+        {.bidirectional = true, .alibi = true},
+        {.bidirectional = true, .window = 129, .sinks = true},
+        {.bidirectional = true, .window = 800, .shares = true},
+        {.distances = 33},
+        {.distances = 70, .window = 100, .alibi = true},
+        {.distances = 300, .selects = 200},
+        {.blocks = 3},
+        {.blocks = 20, .sinks = true},
+        {.selects = 5},
+        {.selects = 300, .window = 400, .shares = true, .sinks = true},
+    };
     for (int kv = 0; kv < KV_TYPES; kv++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-            struct paged_case c = {.isa = cpu_isa_name(cpu_best()), .kv = (enum kv_type)kv,
-                                   .window = cases[i].window, .softcap = cases[i].softcap};
-            if (check_isa(check, cpu_best()))
-                check_run(check, run, &c, "paged.%s.%s.window%u", c.isa, kv_name(c.kv), c.window);
-#ifndef CHECK_KERNELS_ONLY /* plain C, the same everywhere, and slow where it is emulated */
+            struct paged_case c = cases[i];
+            c.isa = cpu_isa_name(cpu_best());
+            c.kv = (enum kv_type)kv;
+            if ((c.selects || c.blocks) && kv_quant(c.kv)->block > 1)
+                continue; /* the scores would be rounded */
+            char name[96];
+            snprintf(name, sizeof name, "%s.%s%u%s%s%s%s%s", kv_name(c.kv),
+                     c.chunk ? "chunk" : "window", c.chunk ? c.chunk : c.window,
+                     c.bidirectional ? "_bidirectional" : "", c.sinks ? "_sinks" : "",
+                     c.alibi ? "_alibi" : "", c.shares ? "_shares" : "",
+                     c.distances ? "_distances"
+                     : c.selects ? "_selects"
+                     : c.blocks  ? "_blocks"
+                                 : "");
+            if (check_isa(check, cpu_best())) check_run(check, run, &c, "paged.%s.%s", c.isa, name);
+#ifndef CHECK_KERNELS_ONLY /* plain C, the same everywhere, and slow: each format once */
             c.isa = NULL;
-            check_run(check, run, &c, "paged.ref.%s.window%u", kv_name(c.kv), c.window);
+            if (kv != KV_f32 && i > 0) continue;
+            check_run(check, run, &c, "paged.ref.%s", name);
 #endif
         }
 }

@@ -59,8 +59,10 @@ void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t t
     size_t *bytes = arena_array(&t->arena, groups, sizeof *bytes);
     for (uint32_t g = 0; g < groups; g++) {
         const struct cache_group *group = &t->graph.group[g];
-        bytes[g] = (size_t)group->layers * PAGE_TOKENS * group->kv_heads *
-                   kv_position_bytes(kv, group->k_dim, group->v_dim);
+        bytes[g] = group->kind == CACHE_STATE
+                       ? (size_t)group->layers * group->state_floats * sizeof(float)
+                       : (size_t)group->layers * PAGE_TOKENS * group->kv_heads *
+                             kv_position_bytes(kv, group->k_dim, group->v_dim);
         type->alloc(run->device, bytes[g] * TINY_SEQS * TINY_PAGES, &buffer[g], &error);
         for (uint32_t s = 0; s < TINY_SEQS; s++) {
             uint32_t *page = arena_array(&t->arena, TINY_PAGES, sizeof *page);
@@ -105,6 +107,7 @@ void tiny_step(struct tiny_run *run, const uint32_t count[TINY_SEQS], float *out
     ob_error error = {0};
     if (run->device->type->run(run->device, run->plan, &step, &result, &error) != OB_OK)
         check_fail(run->tiny->row, "run: %s", error.message);
-    uint32_t cols = run->tiny->graph.value[run->tiny->graph.logits].cols;
-    if (out) memcpy(out, result, (size_t)step.tokens * cols * sizeof *out);
+    const struct value *value = &run->tiny->graph.value[run->tiny->graph.logits];
+    size_t rows = value_rows(value, step.tokens, step.tokens, step.seqs);
+    if (out) memcpy(out, result, rows * value->cols * sizeof *out);
 }

@@ -30,7 +30,7 @@ struct tiny_run {
     struct device *device;
     struct device_plan *plan;
     struct device_kv kv;
-    const uint32_t *page[TINY_SEQS][4]; /* [sequence][group] */
+    const uint32_t *page[TINY_SEQS][8]; /* [sequence][group] */
     struct step_seq seq[TINY_SEQS];
     uint32_t past[TINY_SEQS];
 };
@@ -39,7 +39,7 @@ void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t t
                struct kv_types kv, uint32_t tokens);
 void tiny_close(struct tiny_run *run);
 /* Adds count[s] tokens to each sequence s; ids are the positions + 17 * s. Copies the output rows
- * of all its tokens, sequence after sequence; out NULL: dropped. */
+ * of all its tokens, sequence after sequence, or of its sequences; out NULL: dropped. */
 void tiny_step(struct tiny_run *run, const uint32_t count[TINY_SEQS], float *out);
 
 #endif

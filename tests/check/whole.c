@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "models/export.h"
 
-const char *const whole_family[WHOLE_FAMILIES] = {"gemma3_text", "llama", "mistral", "mixtral",
-                                                  "qwen2", "qwen3", "qwen3_moe"};
 const char *const whole_tiny[WHOLE_TINIES] = {"tiny", "tiny_moe"};
 
 static void need(const struct whole *w, ob_status status, const ob_error *error) {
@@ -23,6 +22,19 @@ void whole_open(struct whole *w, struct check_row *row, const char *path,
     need(w, source_open(path, &w->source, &error), &error);
     need(w, engine_open(w->source, options, &w->engine, &error), &error);
     w->vocab = engine_model(w->engine)->hp.vocab;
+    w->cols = model_output_cols(engine_model(w->engine));
+}
+
+void whole_export(const struct whole *w, const char *path) {
+    ob_error error = {0};
+    struct export *export;
+    need(w, export_open(engine_model(w->engine), NULL, &export, &error), &error);
+    struct gguf_writer *writer = gguf_writer_new();
+    if (!writer) check_end(w->row, "out of memory");
+    export_put(export, writer);
+    need(w, gguf_write_file(writer, path, &error), &error);
+    gguf_writer_free(&writer);
+    export_close(&export);
 }
 
 void whole_close(struct whole *w) {
@@ -32,7 +44,7 @@ void whole_close(struct whole *w) {
 
 float *whole_run(const struct whole *w, struct seq *seq, const int32_t *id, uint32_t n,
                  uint32_t chunk) {
-    float *out = malloc((size_t)n * w->vocab * sizeof *out);
+    float *out = malloc((size_t)n * w->cols * sizeof *out);
     ob_error error = {0};
     if (!out || !seq) check_end(w->row, "out of memory");
     for (uint32_t at = 0, m; at < n; at += m) {
@@ -40,7 +52,7 @@ float *whole_run(const struct whole *w, struct seq *seq, const int32_t *id, uint
         m = n - at < chunk ? n - at : chunk;
         struct engine_item item = {.seq = seq, .id = id + at, .n = m, .logits = m};
         need(w, engine_step(w->engine, &item, 1, &rows, &error), &error);
-        memcpy(out + (size_t)at * w->vocab, rows, (size_t)m * w->vocab * sizeof *rows);
+        memcpy(out + (size_t)at * w->cols, rows, (size_t)m * w->cols * sizeof *rows);
     }
     return out;
 }

@@ -8,22 +8,22 @@
 #include "check.h"
 #include "engine/engine.h"
 
-/* The families that have a fixture in the goldens' models/, and files of quantized formats,
- * NAME.gguf: of a dense model and of a mixture of experts. */
-extern const char *const whole_family[];
-enum { WHOLE_FAMILIES = 7, WHOLE_TINIES = 2 };
+/* Goldens of quantized formats, NAME.gguf: of a dense model and of a mixture of experts. */
+enum { WHOLE_TINIES = 2 };
 extern const char *const whole_tiny[WHOLE_TINIES];
 
 struct whole {
     struct check_row *row;
     struct source *source;
     struct engine *engine;
-    uint32_t vocab;
+    uint32_t vocab, cols; /* of a row of logits */
 };
 
 void whole_open(struct whole *whole, struct check_row *row, const char *path,
                 const ob_engine_options *options);
 void whole_close(struct whole *whole);
+/* Writes the model as a GGUF file. */
+void whole_export(const struct whole *whole, const char *path);
 /* Appends n tokens to the sequence in chunks; all rows of logits, malloc'd. */
 float *whole_run(const struct whole *whole, struct seq *seq, const int32_t *id, uint32_t n,
                  uint32_t chunk);

@@ -84,9 +84,12 @@ void server_push(struct server *server, struct job *job) {
 
 /* ---- the engine: a token is a byte, the answer is the prompt --------------------------------- */
 
+enum { EMBEDDING = 4 };
+
 void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
     check((const void *)e == &engine);
-    *info = (ob_engine_info){.family = "none", .device = "none", .context = 256, .vocab = 256};
+    *info = (ob_engine_info){.family = "none", .device = "none", .context = 256, .vocab = 256,
+                             .embedding = EMBEDDING};
 }
 
 void ob_tokens_free(ob_tokens *tokens) {
@@ -132,6 +135,16 @@ ob_status ob_submit(ob_engine *e, const ob_request_options *o, ob_request **out,
 
 void ob_cancel(ob_request *request) { check(request != NULL); }
 void ob_release(ob_request **request) { *request = NULL; }
+
+ob_status ob_embed(const ob_engine *e, const ob_tokens *text, size_t n, float *out,
+                   ob_error *error) {
+    (void)error;
+    check((const void *)e == &engine);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < EMBEDDING; k++)
+            out[i * EMBEDDING + k] = k < text[i].n ? (float)text[i].id[k] : 0;
+    return OB_OK;
+}
 
 /* ---- a request ------------------------------------------------------------------------------- */
 

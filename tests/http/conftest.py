@@ -3,7 +3,15 @@
 (tests/server/fake_engine.c)."""
 import pytest
 
-from harness import BUILD, Server
+from harness import BUILD, Server, unpack
+
+
+@pytest.fixture(scope='session')
+def llama(tmp_path_factory):
+    """A miniature without a tokenizer, a directory."""
+    folder = tmp_path_factory.mktemp('llama')
+    unpack('llama', folder)
+    return folder
 
 
 @pytest.fixture

@@ -17,6 +17,12 @@ BUILD = pathlib.Path(os.environ.get('BUILD_DIR', ROOT / 'build')).resolve()
 PATIENCE = 60  # seconds until something that must happen counts as missing
 
 
+def unpack(family, folder):
+    """A family of the goldens as a model directory."""
+    subprocess.run([BUILD / 'tests/check/golden_unpack',
+                    ROOT / 'tests/golden/families' / family, folder], check=True)
+
+
 def wait_until(condition, what):
     end = time.monotonic() + PATIENCE
     while not condition():

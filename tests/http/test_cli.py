@@ -19,11 +19,12 @@ import time
 
 import pytest
 
+from harness import unpack
+
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = os.environ.get('ONEBIT_PROGRAM', str(ROOT / 'build/src/cli/1bit'))
-FIXTURE = ROOT / 'tests/golden/models/llama'
-COMMANDS = ['run', 'serve', 'info', 'devices', 'bench', 'eval', 'tokenize', 'detokenize',
-            'template', 'version', 'help']
+COMMANDS = ['run', 'serve', 'embed', 'info', 'convert', 'devices', 'bench', 'eval', 'tokenize',
+            'detokenize', 'template', 'version', 'help']
 REPORT = re.compile(r'prompt (?:1 token|(?!1 )\d+ tokens)( [\d.]+ tok/s)?( \(and \d+ cached\))?, '
                     r'answer (1(?= token\b)|(?!1 )\d+(?= tokens)) tokens?( [\d.]+ tok/s)?'
                     r'(, seed (\d+))?\n')
@@ -98,6 +99,7 @@ def test_version():
     (['run', '-p', 'x', '-f', 'y'], 'run', '--prompt and --file exclude each other'),
     (['run', 'hello'], 'run', 'unexpected argument "hello"'),
     (['info'], 'info', 'MODEL is missing'),
+    (['info', '--architectures', 'x'], 'info', '--architectures takes no MODEL'),
     (['tokenize', 'x', '-f', 'y'], 'tokenize', 'exclude each other'),
     (['bench', '-p', '12,x'], 'bench', '--prompt-tokens: "12,x" is no list of lengths'),
     (['help', 'bogus'], 'help', 'there is no command "bogus"'),
@@ -148,9 +150,10 @@ def test_an_empty_prompt(tmp_path):
 
 # ---- output that fails ---------------------------------------------------------------------------
 
-@pytest.mark.parametrize('words', [['help'], ['help', '--man'], ['info', '--json', FIXTURE],
-                                   ['info', FIXTURE], ['devices']])
-def test_a_full_disk(words):
+@pytest.mark.parametrize('words', [['help'], ['help', '--man'], ['info', '--json', 'LLAMA'],
+                                   ['info', 'LLAMA'], ['devices']])
+def test_a_full_disk(words, llama):
+    words = [llama if word == 'LLAMA' else word for word in words]
     with open('/dev/full', 'w') as full:
         result = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True)
     assert result.returncode == 1
@@ -238,18 +241,43 @@ def test_devices():
     assert call('devices').stdout.startswith('cpu ')
 
 
-def test_info_of_a_directory():
-    result = call('info', '--json', FIXTURE)
+def test_info_of_a_directory(llama):
+    result = call('info', '--json', llama)
     assert result.returncode == 0 and result.stderr == ''
     info = json.loads(result.stdout)
-    config = json.loads((FIXTURE / 'config.json').read_text())
+    config = json.loads((llama / 'config.json').read_text())
     assert info['metadata'] == config
     assert info['engine']['family'] == 'llama'
     assert info['engine']['context'] == config['max_position_embeddings']
     assert {'name': 'lm_head.weight', 'type': 'F32', 'bytes': 256 * 64 * 4,
             'shape': [256, 64]} in info['tensors']
-    text = call('info', FIXTURE).stdout
+    text = call('info', llama).stdout
     assert 'family        llama' in text and 'lm_head.weight ' in text and '\033' not in text
+
+
+def rows(name, macro):
+    return re.findall(rf'^{macro}\((\w+)', (ROOT / 'src/models' / name).read_text(), flags=re.M)
+
+
+def test_info_lists_what_can_be_loaded():
+    listed = json.loads(call('info', '--architectures', '--json').stdout)['architectures']
+    wrappers = [r['model_types'][0] for r in listed if r['wrapper']]
+    assert wrappers == rows('wrappers.def', 'WRAPPER')
+    assert len(listed) - len(wrappers) == len(rows('models.def', 'MODEL'))
+    by_type = {t: r for r in listed for t in r['model_types']}
+    assert by_type['sarvam_mla']['class'] == 'DeepseekV3ForCausalLM'
+    assert by_type['sarvam_mla']['gguf'] == 'own' and by_type['cohere']['gguf'] == 'command-r'
+    for type_, features in {
+            'arcee': [], 'bert': ['encoder'], 'deepseek_v2': ['latent attention'],
+            'lfm2': ['recurrent'],
+            'gpt_oss': ['mixture of experts', 'window', 'sinks'],
+            'gemma2': ['soft cap of scores', 'norms after sub-layers']}.items():
+        assert set(features) <= set(by_type[type_]['features']), type_
+    assert by_type['arcee']['features'] == by_type['llava']['features'] == []
+    text = call('info', '--architectures').stdout.splitlines()
+    assert len(text) == len(listed) + 1
+    assert re.fullmatch(r'GptOssForCausalLM +gpt_oss +gpt-oss +mixture of experts, window, sinks',
+                        next(l for l in text if 'gpt_oss' in l))
 
 
 def test_info_of_a_gguf(model):
@@ -266,7 +294,7 @@ def test_info_of_a_gguf(model):
     assert info['tokenizer']['tokens'] == 151936 and info['tokenizer']['chat_template_bytes'] > 0
 
 
-def test_placement_names_the_kernel_of_each_weight(model):
+def test_placement_names_the_kernel_of_each_weight(model, llama):
     def kernels(*words):
         rows = json.loads(call('info', '--json', '--placement', *words).stdout)['placement']
         assert {row['device'] for row in rows} == {'cpu'}
@@ -282,10 +310,10 @@ def test_placement_names_the_kernel_of_each_weight(model):
     best = next(d for d in devices['devices'] if d['name'] == 'cpu')['isa'][-1]
     assert {kernel for _, _, kernel in kernels(model) if kernel.startswith('linear')} == {
         f'linear ({best}, int8 inputs)'}
-    assert kernels(FIXTURE, '--cpu-isa', 'scalar')[-1][2] == 'linear (scalar)'
-    text = call('info', '--placement', '--cpu-isa', 'scalar', FIXTURE).stdout
+    assert kernels(llama, '--cpu-isa', 'scalar')[-1][2] == 'linear (scalar)'
+    text = call('info', '--placement', '--cpu-isa', 'scalar', llama).stdout
     assert 'placement (in the order of use)' in text and 'cpu linear (scalar)' in text
-    fails(call('info', '--placement', '--device', 'tpu', FIXTURE), 1, 'info', 'tpu')
+    fails(call('info', '--placement', '--device', 'tpu', llama), 1, 'info', 'tpu')
 
 
 def test_processors_that_are_not_there(model):
@@ -297,25 +325,25 @@ def test_processors_that_are_not_there(model):
     fails(call(*ask, '--numa', 'all'), 2, 'run', '--numa')
 
 
-def test_more_cache_than_memory():
-    for words in [['info', FIXTURE], ['run', '-m', FIXTURE, '-p', 'x'], ['serve', '-m', FIXTURE]]:
+def test_more_cache_than_memory(llama):
+    for words in [['info', llama], ['run', '-m', llama, '-p', 'x'], ['serve', '-m', llama]]:
         fails(call(*words, '--kv-memory', '4000000G'), 1, words[0],
               '--kv-memory: 4.3 PB are more than this machine has (')
 
 
 def test_a_cache_that_does_not_grow(tmp_path):
     windows = tmp_path / 'windows'
-    shutil.copytree(FIXTURE.parent / 'gemma3_text', windows)
+    unpack('gemma3_text', windows)
     config = json.loads((windows / 'config.json').read_text())
     config['layer_types'] = ['sliding_attention'] * 3
     (windows / 'config.json').write_text(json.dumps(config))
     assert '; more than 4 billion tokens fit in ' in call('info', windows).stdout
 
 
-def test_verify_names_the_weight(tmp_path):
-    assert call('info', '--verify', FIXTURE).stdout.endswith('\nall weights are finite\n')
+def test_verify_names_the_weight(llama, tmp_path):
+    assert call('info', '--verify', llama).stdout.endswith('\nall weights are finite\n')
     broken = tmp_path / 'broken'
-    shutil.copytree(FIXTURE, broken)
+    shutil.copytree(llama, broken)
     data = bytearray((broken / 'model.safetensors').read_bytes())
     size, = struct.unpack('<Q', data[:8])
     begin = json.loads(data[8:8 + size])['model.norm.weight']['data_offsets'][0]

@@ -15,7 +15,7 @@ import threading
 import pytest
 
 from harness import PATIENCE, ROOT, Server, wait_until
-from test_cli import FIXTURE, PROGRAM, Terminal, call, fails
+from test_cli import PROGRAM, Terminal, call, fails
 
 TINY = ROOT / 'tests/golden/tiny.gguf'
 RUN = ['run', '-m', TINY, '-n', '3', '--temp', '0']
@@ -143,9 +143,9 @@ def test_what_cannot_be_a_model(command, tmp_path):
     fails(call(*command, ''), 1, command[0], 'the name of the model is empty')
 
 
-def test_a_folder_where_a_file_should_be(tmp_path):
+def test_a_folder_where_a_file_should_be(llama, tmp_path):
     model = tmp_path / 'model'
-    shutil.copytree(FIXTURE, model)
+    shutil.copytree(llama, model)
     fails(call('tokenize', '-m', model, 'x'), 1, 'tokenize',
           f'{model}: the directory has no tokenizer.json')
     (model / 'tokenizer.json').mkdir()

@@ -61,7 +61,7 @@ void ob_engine_close(ob_engine **engine) {
 void ob_engine_get_info(const ob_engine *engine, ob_engine_info *info) {
     (void)engine;
     *info = (ob_engine_info){.name = "fake", .family = "fake", .device = "none", .context = 4096,
-                             .train_context = 4096, .vocab = 256};
+                             .train_context = 4096, .vocab = 256, .embedding = 2};
 }
 
 void ob_tokens_free(ob_tokens *tokens) {
@@ -97,6 +97,17 @@ ob_status ob_chat_prompt_json(const ob_engine *engine, const json_t *request, ob
 }
 
 ob_sampling ob_sampling_default(void) { return (ob_sampling){.temperature = 0.8f, .top_p = 1}; }
+
+/* Two numbers: how many tokens, and the first. */
+ob_status ob_embed(const ob_engine *engine, const ob_tokens *text, size_t n, float *out,
+                   ob_error *error) {
+    (void)engine, (void)error;
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = (float)text[i].n;
+        out[2 * i + 1] = text[i].n ? (float)text[i].id[0] : 0;
+    }
+    return OB_OK;
+}
 
 /* ---- generation ------------------------------------------------------------------------------ */
 

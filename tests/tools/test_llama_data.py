@@ -25,7 +25,7 @@ SEPARATOR = '\n__ggml_vocab_test__\n'
 VOCABULARIES = {
     'aquila': 0,
     'baichuan': 0,
-    'bert-bge': 'tokenizer "bert" is not supported',
+    'bert-bge': 46,
     'command-r': 'pre-tokenizer "command-r" is not supported',
     'deepseek-coder': 'pre-tokenizer "deepseek-coder" is not supported',
     'deepseek-llm': 'pre-tokenizer "deepseek-llm" is not supported',

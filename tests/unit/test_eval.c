@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "decode/decode.h"
 #include "eval/table.h"
+#include "family.h"
 #include "format/source.h"
 #include "tempdir.h"
 
@@ -448,7 +449,6 @@ static void test_batch(void **state) {
 
 /* A window model cannot go back to what its window has left. */
 static void test_window(void **state) {
-    (void)state;
     enum { N = 200 };
     int32_t id[N];
     struct source *source;
@@ -457,7 +457,7 @@ static void test_window(void **state) {
     ob_batch *batch;
     ob_error error;
     const ob_engine_options options = {.threads = 1, .context = 256, .parallel = 1};
-    assert_int_equal(source_open("tests/golden/models/gemma3_text", &source, &error), OB_OK);
+    assert_int_equal(source_open(family_unpack("gemma3_text", *state), &source, &error), OB_OK);
     assert_int_equal(engine_open(source, &options, &engine, &error), OB_OK);
     assert_int_equal(loop_open(engine, NULL, &loop, &error), OB_OK);
     assert_int_equal(batch_open(loop, engine, 1, &batch, &error), OB_OK);
@@ -485,6 +485,7 @@ static void test_window(void **state) {
     loop_close(&loop);
     engine_close(&engine);
     source_close(&source);
+    tempdir_empty(*state);
 }
 
 struct scored {

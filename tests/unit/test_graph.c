@@ -18,7 +18,8 @@ static void build(struct graph *g, struct arena *arena) {
                          down = {.rows = 32, .cols = 24, .experts = 6};
     static const float freq[8];
     graph_init(g, arena);
-    value_id x = graph_embed(g, &embed, 1), table = graph_rope_table(g, freq, 8, 1);
+    const struct rope_table_args rope = {.freq = freq, .half = 8, .magnitude = 1};
+    value_id x = graph_embed(g, &embed, 1), table = graph_rope_table(g, &rope);
     for (g->layer = 0; g->layer < 2; g->layer++) {
         value_id out[3], h = graph_norm(g, x, &norm, NULL, NORM_RMS, 1e-5f, 32);
         graph_linear(g, h, 3, (struct weight *[]){&q, &kv, &kv}, NULL, out);
@@ -28,10 +29,11 @@ static void build(struct graph *g, struct arena *arena) {
                                 .v_dim = 16, .window = g->layer ? 8 : 0, .scale = 0.25f});
         x = graph_add(g, x, graph_linear1(g, h, &o, NULL));
         if (g->layer == 0) continue;
-        value_id route = graph_route(g, graph_linear1(g, x, &router, NULL), ROUTE_SOFTMAX, 3);
-        graph_linear_experts(g, x, route, 2, (struct weight *[]){&up, &up}, out);
+        value_id route = graph_route(g, graph_linear1(g, x, &router, NULL),
+                                     &(struct route_args){.used = 3});
+        graph_linear_experts(g, x, route, 2, (struct weight *[]){&up, &up}, NULL, out);
         h = graph_glu(g, out[0], out[1], ACT_SILU);
-        graph_linear_experts(g, h, route, 1, (struct weight *[]){&down}, out);
+        graph_linear_experts(g, h, route, 1, (struct weight *[]){&down}, NULL, out);
         x = graph_add(g, x, graph_combine(g, out[0], route));
     }
     g->logits = graph_linear1(g, graph_gather_rows(g, x), &embed, NULL);
@@ -47,9 +49,9 @@ static void expert_rows_are_pairs(void **state) {
         const struct value *y = &g.value[n->out[0]];
         if (n->op == OP_glu || n->op == OP_linear_experts) {
             assert_int_equal(y->rows, ROWS_EXPERTS);
-            assert_int_equal(value_rows(y, 5, 1), 15);
+            assert_int_equal(value_rows(y, 5, 1, 2), 15);
         }
-        if (n->op == OP_route || n->op == OP_combine) assert_int_equal(value_rows(y, 5, 1), 5);
+        if (n->op == OP_route || n->op == OP_combine) assert_int_equal(value_rows(y, 5, 1, 2), 5);
     }
     arena_free(&arena);
 }
@@ -88,7 +90,7 @@ static void live_values_never_overlap(void **state) {
             for (int out = 0; out < 2; out++)
                 for (uint32_t k = 0; k < (out ? n->outputs : n->inputs); k++) {
                     value_id v = out ? n->out[k] : n->in[k];
-                    size_t rows = value_rows(&g.value[v], tokens, 3);
+                    size_t rows = value_rows(&g.value[v], tokens, 3, tokens);
                     assert_int_equal(plan.offset[v] % 64, 0);
                     for (size_t w = 0; w < rows * g.value[v].cols; w++) {
                         size_t at = plan.offset[v] / 4 + w;
@@ -104,8 +106,42 @@ static void live_values_never_overlap(void **state) {
     arena_free(&arena);
 }
 
+/* A layer that reads another's cache stores nothing and makes none; a bidirectional one's window
+ * keeps no positions back, for its one step sees all. */
+static void caches_are_shared(void **state) {
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    static struct weight embed = {.rows = 100, .cols = 64}, half = {.rows = 100, .cols = 32};
+    struct graph g;
+    graph_init(&g, &arena);
+    value_id q = graph_embed(&g, &embed, 1), kv = graph_embed(&g, &half, 1), y[3];
+    struct attention_args args = {.heads = 4, .kv_heads = 2, .k_dim = 16, .v_dim = 16, .scale = 1};
+    args.window = 8;
+    y[0] = graph_attention(&g, q, kv, kv, &args);
+    args.window = 0, args.chunk = 8;
+    y[1] = graph_attention(&g, q, kv, kv, &args);
+    args.window = 5, args.chunk = 0, args.shares = true;
+    args.shared_cache = graph_attention_cache(&g, y[0]);
+    y[2] = graph_attention(&g, q, NO_VALUE, NO_VALUE, &args);
+    assert_int_equal(graph_attention_cache(&g, y[1]), 1);
+    assert_int_equal(graph_attention_cache(&g, y[2]), 0);
+    assert_int_equal(g.node[g.nodes - 1].inputs, 1);
+    assert_int_equal(g.caches, 2);
+    assert_int_equal(g.groups, 2);
+    assert_int_equal(g.group[0].layers, 1);
+    assert_int_equal(g.group[1].kind, CACHE_CHUNK);
+    assert_false(g.bidirectional);
+    args.shares = false, args.bidirectional = true;
+    graph_attention(&g, q, kv, kv, &args);
+    assert_int_equal(g.group[2].kind, CACHE_FULL);
+    assert_true(g.bidirectional);
+    assert_non_null(graph_plan_make(&g, &arena, 3, 3).offset);
+    arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(caches_group_by_shape),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(caches_are_shared),
+                                       cmocka_unit_test(caches_group_by_shape),
                                        cmocka_unit_test(expert_rows_are_pairs),
                                        cmocka_unit_test(live_values_never_overlap)};
     return cmocka_run_group_tests(tests, NULL, NULL);

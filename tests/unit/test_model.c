@@ -10,13 +10,15 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "family.h"
 #include "format/gguf_write.h"
+#include "models/blocks/alibi.h"
 #include "models/recipe.h"
 #include "tempdir.h"
 
 #define TINY "tests/golden/tiny.gguf"
 #define TINY_MOE "tests/golden/tiny_moe.gguf"
-#define MOE_DIR "tests/golden/models/qwen3_moe"
+#define MOE_FAMILY "qwen3_moe"
 
 /* What is done to the copy. */
 struct change {
@@ -88,7 +90,7 @@ static ob_status open_changed(void **state, const struct change *c, struct sourc
     copy_model(path, c);
     *source = NULL;
     ob_status s = source_open(path, source, error);
-    if (s == OB_OK) s = model_open(*source, model, error);
+    if (s == OB_OK) s = model_open(*source, NULL, model, error);
     return s;
 }
 
@@ -115,8 +117,7 @@ static void are_named(void **state, const struct lie *bad, size_t n) {
 static void lies_are_named(void **state) {
     static const struct lie bad[] = {
         {{.key = "general.architecture", .type = GGUF_STRING, .text = "quux"},
-         "architecture \"quux\" has no recipe (known: gemma3, llama, qwen2, "
-         "qwen3, qwen3moe)"},
+         "architecture \"quux\" has no recipe (1bit info --architectures lists the"},
         {{.drop_key = "qwen2.block_count"}, "qwen2.block_count: required key is missing"},
         {{.key = "qwen2.block_count", .type = GGUF_U32, .number = 0},
          "qwen2.block_count: 0 is not in 1 to"},
@@ -169,10 +170,9 @@ static void lies_about_experts_are_named(void **state) {
         {{MOE, COUNT("expert_feed_forward_length", 32)},
          "blk.0.ffn_gate_exps.weight: shape is [6, 64, 256], the model's keys say [6, 32, 256]"},
         {{MOE, COUNT("expert_gating_func", 2)},
-         "expert_gating_func: 2, which is another gating function than softmax, is not supported"},
-        {{MOE, COUNT("expert_weights_scale", 3)}, "expert_weights_scale: 3, which is a scale"},
-        {{MOE, COUNT("expert_group_count", 3)}, "expert_group_count: 3, which is a number"},
-        {{MOE, COUNT("expert_shared_count", 1)}, "expert_shared_count: 1, which is a number"},
+         "expert_gating_func: 2, which is another gating function than this family's"},
+        {{MOE, COUNT("expert_group_count", 3)},
+         "expert_group_count: 3 groups, of which 0 are used, of 6 experts"},
         {{MOE, COUNT("expert_weights_norm", 1)}, "expert_weights_norm: is not true or false"},
         {{MOE, COUNT("leading_dense_block_count", 1)},
          "blk.0.ffn_gate.weight: required tensor is missing"},
@@ -194,7 +194,7 @@ static void is_refused(const char *path, size_t i, const char *says) {
     ob_error error;
     char line[1024];
     assert_int_equal(source_open(path, &source, &error), OB_OK);
-    assert_int_not_equal(model_open(source, &model, &error), OB_OK);
+    assert_int_not_equal(model_open(source, NULL, &model, &error), OB_OK);
     if (!strstr(ob_error_line(&error, line, sizeof line), says))
         fail_msg("case %zu: %s", i, line);
     source_close(&source);
@@ -217,14 +217,11 @@ static void lies_about_one_expert_are_named(void **state) {
          DOWN "\"F16\",\"shape\":[32,16],\"data_offsets\":[121280,122304]",
          LAST "down_proj.weight: is of type F16, that of the first expert F32"},
     };
-    char *config, *weights;
-    size_t config_bytes, bytes;
-    assert_int_equal(os_read_file(MOE_DIR "/config.json", 1 << 20, &config, &config_bytes, NULL),
-                     OB_OK);
-    tempdir_write(*state, "config.json", config, config_bytes);
+    char path[512], *weights;
+    size_t bytes;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(
-            os_read_file(MOE_DIR "/model.safetensors", 1 << 20, &weights, &bytes, NULL), OB_OK);
+        snprintf(path, sizeof path, "%s/model.safetensors", family_unpack(MOE_FAMILY, *state));
+        assert_int_equal(os_read_file(path, 1 << 20, &weights, &bytes, NULL), OB_OK);
         char *at = strstr(weights + 8, bad[i].from); /* after the length, a JSON text */
         assert_non_null(at);
         memcpy(at, bad[i].to, strlen(bad[i].to));
@@ -232,7 +229,6 @@ static void lies_about_one_expert_are_named(void **state) {
         free(weights);
         is_refused(*state, i, bad[i].says);
     }
-    free(config);
     tempdir_empty(*state);
 }
 
@@ -245,16 +241,12 @@ static void lies_of_a_configuration_are_named(void **state) {
         {"decoder_sparse_step", "1.5", "decoder_sparse_step: is not a whole number >= 1"},
         {"decoder_sparse_step", "0", "decoder_sparse_step: is not a whole number >= 1"},
         {"mlp_only_layers", "[\"0\"]", "mlp_only_layers: is no list of layers"},
-        {"routed_scaling_factor", "2.5", "routed_scaling_factor: 2.5, which is a scale"},
-        {"shared_expert_intermediate_size", "16", "shared_expert_intermediate_size: 16, which is"},
         {"num_experts_per_tok", "[1, 2]", "num_experts_per_tok: has 2 entries"},
     };
-    char *config, *weights;
-    size_t bytes, weights_bytes;
-    assert_int_equal(os_read_file(MOE_DIR "/config.json", 1 << 20, &config, &bytes, NULL), OB_OK);
-    assert_int_equal(
-        os_read_file(MOE_DIR "/model.safetensors", 1 << 20, &weights, &weights_bytes, NULL), OB_OK);
-    tempdir_write(*state, "model.safetensors", weights, weights_bytes);
+    char path[512], *config;
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/config.json", family_unpack(MOE_FAMILY, *state));
+    assert_int_equal(os_read_file(path, 1 << 20, &config, &bytes, NULL), OB_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         json_t *json = json_loadb(config, bytes, 0, NULL);
         assert_int_equal(json_object_set_new(json, bad[i].key,
@@ -267,7 +259,6 @@ static void lies_of_a_configuration_are_named(void **state) {
         is_refused(*state, i, bad[i].says);
     }
     free(config);
-    free(weights);
     tempdir_empty(*state);
 }
 
@@ -350,6 +341,32 @@ static void experts_are_counted(void **state) {
     source_close(&source);
 }
 
+/* For six heads: those of four, then every other one of eight. */
+/* A table of positions ends a sequence, and so does what a recipe limits. */
+static void positions_are_counted(void **state) {
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct weight table = {.rows = 12, .cols = 16};
+    struct model m = {0};
+    graph_init(&m.graph, &arena);
+    assert_int_equal(model_positions(&m), UINT32_MAX);
+    graph_embed_position(&m.graph, &table, 2);
+    assert_int_equal(model_positions(&m), 10);
+    m.hp.longest = 7;
+    assert_int_equal(model_positions(&m), 7);
+    arena_free(&arena);
+}
+
+static void slopes_for_any_number_of_heads(void **state) {
+    (void)state;
+    static const float six[] = {0x1p-2f, 0x1p-4f, 0x1p-6f, 0x1p-8f, 0x1p-1f, 0x1p-3f};
+    struct arena arena = ARENA_INIT;
+    assert_memory_equal(alibi_slopes(&arena, 6, 8), six, sizeof six);
+    assert_memory_equal(alibi_slopes(&arena, 4, 8), six, 4 * sizeof *six);
+    assert_true(alibi_slopes(&arena, 1, 4)[0] == 0x1p-4f);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lies_are_named),
@@ -360,6 +377,8 @@ int main(void) {
         cmocka_unit_test(spoiled_weights_are_found),
         cmocka_unit_test(kv_memory_is_counted),
         cmocka_unit_test(experts_are_counted),
+        cmocka_unit_test(positions_are_counted),
+        cmocka_unit_test(slopes_for_any_number_of_heads),
     };
     return cmocka_run_group_tests(tests, tempdir_make, tempdir_remove);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "family.h"
 #include "format/gguf_write.h"
 #include "format/hf_config.h"
 #include "format/source.h"
@@ -70,34 +71,33 @@ static void gguf_keys_and_tensors(void **state) {
     assert_null(s);
 }
 
-static void fixtures_open(void **state) {
-    (void)state;
+static void families_open(void **state) {
     static const struct {
-        const char *path, *class_name;
+        const char *family, *class_name;
         uint64_t hidden;
         const char *tensor;
     } row[] = {
-        {"tests/golden/models/gemma3_text", "Gemma3ForCausalLM", 32,
+        {"gemma3_text", "Gemma3ForCausalLM", 32,
          "model.layers.0.pre_feedforward_layernorm.weight"},
-        {"tests/golden/models/llama", "LlamaForCausalLM", 64,
+        {"llama", "LlamaForCausalLM", 64,
          "model.embed_tokens.weight"},
-        {"tests/golden/models/mistral", "MistralForCausalLM", 32,
+        {"mistral", "MistralForCausalLM", 32,
          "lm_head.weight"},
-        {"tests/golden/models/qwen2", "Qwen2ForCausalLM", 32,
+        {"qwen2", "Qwen2ForCausalLM", 32,
          "model.layers.1.self_attn.q_proj.bias"},
-        {"tests/golden/models/qwen3", "Qwen3ForCausalLM", 64,
+        {"qwen3", "Qwen3ForCausalLM", 64,
          "model.layers.0.self_attn.q_norm.weight"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         struct source *s;
         ob_error error;
         uint64_t u;
-        if (source_open(row[i].path, &s, &error) != OB_OK)
+        if (source_open(family_unpack(row[i].family, *state), &s, &error) != OB_OK)
             fail_msg("%s: %s", error.file, error.message);
         assert_int_equal(source_kind(s), SOURCE_HF);
         assert_null(source_gguf(s));
-        assert_string_equal(source_path(s), row[i].path);
-        assert_true(str_is(source_architecture(s), strrchr(row[i].path, '/') + 1));
+        assert_string_equal(source_path(s), *state);
+        assert_true(str_is(source_architecture(s), row[i].family));
         assert_true(str_is(source_class(s), row[i].class_name));
         assert_true(source_u64(s, "hidden_size", 0, &u) && u == row[i].hidden);
         const struct source_tensor *t = source_tensor_find(s, str_of(row[i].tensor));
@@ -121,11 +121,10 @@ static void fixtures_open(void **state) {
 }
 
 static void nested_and_per_layer_keys(void **state) {
-    (void)state;
     struct source *s;
     double f;
     struct str text;
-    assert_int_equal(source_open("tests/golden/models/gemma3_text", &s, NULL), OB_OK);
+    assert_int_equal(source_open(family_unpack("gemma3_text", *state), &s, NULL), OB_OK);
     assert_true(source_f64(s, "rope_parameters.full_attention.factor", 0, &f) && f == 8);
     assert_false(source_f64(s, "rope_parameters.full_attention.nothing", 0, &f));
     assert_false(source_f64(s, "rope_parameters.nothing.factor", 0, &f));
@@ -152,7 +151,8 @@ static void configurations(void **state) {
     struct str s;
     if (hf_config_open(text, sizeof text - 1, "x", &c, &error) != OB_OK)
         fail_msg("%s", error.message);
-    assert_true(hf_config_u64(c, "a", 0, &u) && u == 1);
+    assert_true(hf_config_u64(c, "a", 0, &u) && u == 2);
+    assert_true(hf_config_u64(c, "/a", 0, &u) && u == 1);
     assert_true(hf_config_u64(c, "b.c", 0, &u) && u == 3);
     assert_true(hf_config_u64(c, "n", 0, &u) && u == 4);
     assert_true(hf_config_u64(c, "text_config.a", 0, &u) && u == 2);
@@ -161,7 +161,7 @@ static void configurations(void **state) {
     assert_false(hf_config_u64(c, "part", 0, &u) || hf_config_u64(c, "minus", 0, &u));
     assert_false(hf_config_u64(c, "yes", 0, &u) || hf_config_u64(c, "model_type", 0, &u));
     assert_false(hf_config_u64(c, "b", 0, &u) || hf_config_u64(c, "a.c", 0, &u));
-    assert_true(hf_config_f64(c, "a", 0, &f) && f == 1);
+    assert_true(hf_config_f64(c, "/a", 0, &f) && f == 1);
     assert_true(hf_config_f64(c, "list", 1, &f) && f == INFINITY);
     assert_true(hf_config_f64(c, "list", 2, &f) && f == -INFINITY);
     assert_true(hf_config_f64(c, "list", 3, &f) && isnan(f));
@@ -222,7 +222,7 @@ static void bad_sources(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gguf_keys_and_tensors), cmocka_unit_test(fixtures_open),
+        cmocka_unit_test(gguf_keys_and_tensors), cmocka_unit_test(families_open),
         cmocka_unit_test(nested_and_per_layer_keys), cmocka_unit_test(configurations),
         cmocka_unit_test(bad_sources),
     };

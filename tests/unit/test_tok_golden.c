@@ -9,8 +9,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base.h"
+#include "format/gguf_write.h"
 #include "text/tok.h"
 
 #define FOLDER "tests/golden/tok/"
@@ -81,6 +83,9 @@ static void check_golden(const char *path, const char *name) {
 
 static void small_tokenizers_in_both_spellings(void **state) {
     (void)state;
+    check_golden(FOLDER "small_bert", "small_bert");
+    check_golden(FOLDER "small_bert.gguf", "small_bert");
+    check_golden(FOLDER "small_bert_cased", "small_bert_cased");
     check_golden(FOLDER "small_qwen2", "small_qwen2");
     check_golden(FOLDER "small_qwen2.gguf", "small_qwen2");
     check_golden(FOLDER "small_gemma", "small_gemma");
@@ -91,11 +96,45 @@ static void small_tokenizers_in_both_spellings(void **state) {
     check_golden(FOLDER "small_metaspace", "small_metaspace");
 }
 
-static void check_real(const char *name) {
+/* Written as a GGUF and read again, a tokenizer gives the same ids. */
+static void exported_tokenizers(void **state) {
+    (void)state;
+    static const char *const names[] = {"small_bert", "small_qwen2"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char from[256], to[] = "/tmp/1bit-test-XXXXXX.gguf";
+        int file = mkstemps(to, 5);
+        assert_true(file >= 0);
+        close(file);
+        snprintf(from, sizeof from, FOLDER "%s", names[i]);
+        struct tok *tok = open_tok(from);
+        struct gguf_writer *writer = gguf_writer_new();
+        assert_non_null(writer);
+        gguf_put_str(writer, "general.architecture", STR_LIT("llama"));
+        assert_int_equal(tok_export(tok, tok_count(tok) + 3, writer, NULL), OB_OK);
+        assert_int_equal(gguf_write_file(writer, to, NULL), OB_OK);
+        gguf_writer_free(&writer);
+        check_golden(to, names[i]);
+        struct tok *again = open_tok(to);
+        assert_int_equal(tok_bos(again), tok_bos(tok));
+        assert_int_equal(tok_eos(again), tok_eos(tok));
+        assert_int_equal(tok_adds_bos(again), tok_adds_bos(tok));
+        tok_close(&again);
+        tok_close(&tok);
+        unlink(to);
+    }
+    /* A GGUF cannot say that Chinese characters are no words. */
+    struct tok *tok = open_tok(FOLDER "small_bert_cased");
+    struct gguf_writer *writer = gguf_writer_new();
+    assert_int_equal(tok_export(tok, tok_count(tok), writer, NULL), OB_ERR_UNSUPPORTED);
+    gguf_writer_free(&writer);
+    tok_close(&tok);
+}
+
+static void check_real(const char *name, const char *ending) {
     char path[1024], *folder = os_models_dir();
-    snprintf(path, sizeof path, "%s/%s.gguf", folder, name);
+    snprintf(path, sizeof path, "%s/%s%s", folder, name, ending);
     free(folder);
-    if (!os_is_file(path)) {
+    if (!os_exists(path)) {
         print_message("SKIPPED: %s is not there: scripts/fetch-model %s\n", path, name);
         skip();
     }
@@ -104,12 +143,17 @@ static void check_real(const char *name) {
 
 static void the_real_qwen(void **state) {
     (void)state;
-    check_real("qwen2.5-coder-0.5b");
+    check_real("qwen2.5-coder-0.5b", ".gguf");
 }
 
 static void the_real_gemma(void **state) {
     (void)state;
-    check_real("gemma3-270m");
+    check_real("gemma3-270m", ".gguf");
+}
+
+static void the_real_minilm(void **state) {
+    (void)state;
+    check_real("minilm", "");
 }
 
 /* What the files around tokenizer.json say. */
@@ -173,10 +217,12 @@ static void texts_come_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_tokenizers_in_both_spellings),
+        cmocka_unit_test(exported_tokenizers),
         cmocka_unit_test(directories_are_read_whole),
         cmocka_unit_test(texts_come_back),
         cmocka_unit_test(the_real_qwen),
         cmocka_unit_test(the_real_gemma),
+        cmocka_unit_test(the_real_minilm),
     };
     return cmocka_run_group_tests(tests, read_strings, free_strings);
 }

@@ -113,6 +113,34 @@ static void data_gives_no_control_token(void **state) {
     check_trust(normalized, "aabb", "0101", "0 0");
 }
 
+/* BERT's parts, alone and together; what a word that cannot be spelled becomes. */
+static void words_of_bert(void **state) {
+    (void)state;
+#define BERT(settings)                                                                        \
+    "{\"normalizer\":{\"type\":\"BertNormalizer\"" settings "},\"pre_tokenizer\":{"           \
+    "\"type\":\"BertPreTokenizer\"},\"decoder\":{\"type\":\"WordPiece\"},\"added_tokens\":[{" \
+    "\"id\":9,\"content\":\"[C]\",\"special\":true}],\"post_processor\":{\"type\":"           \
+    "\"BertProcessing\",\"cls\":[\"[C]\",9],\"sep\":[\"[S]\",8]},\"model\":{\"type\":"        \
+    "\"WordPiece\",\"unk_token\":\"[U]\",\"max_input_chars_per_word\":5,\"vocab\":{\"a\":0,"  \
+    "\"ab\":1,\"##c\":2,\"##ca\":3,\"!\":4,\"[U]\":5,\"A\":6,\"\xe4\xba\xac\":7,\"[S]\":8}}}"
+    check_ids(BERT(""), "abca ac", "9 1 3 0 2 8");
+    check_ids(BERT(""), "abx\tab", "9 5 1 8");         /* no token goes on with x */
+    check_ids(BERT(""), "abcc acacac", "9 1 2 2 5 8");  /* six characters are too many */
+    check_ids(BERT(""), "a!a\x01""b", "9 0 4 1 8");     /* a control is not there */
+    check_ids(BERT(""), "\xc3\x81 A\xcc\x81", "9 0 0 8");
+    check_ids(BERT(",\"lowercase\":false"), "A \xc3\x81", "9 6 5 8");
+    check_ids(BERT(",\"lowercase\":false,\"strip_accents\":true"), "A \xc3\x81", "9 6 6 8");
+    check_ids(BERT(""), "a\xe4\xba\xac""ab", "9 0 7 1 8");
+    check_ids(BERT(",\"handle_chinese_chars\":false"), "a\xe4\xba\xac", "9 5 8");
+    check_ids(BERT(""), "a[C]b", "9 0 9 5 8");
+    check_trust(BERT(""), "a[C]", "0000", "9 0 5 5 5 8");
+    refuse("{" MODEL ",\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"decoder\":{\"type\":"
+           "\"WordPiece\"}}",
+           OB_ERR_UNSUPPORTED, "BertPreTokenizer without WordPiece");
+    refuse("{" DECODER ",\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}",
+           OB_ERR_UNSUPPORTED, "WordPiece without BertPreTokenizer");
+}
+
 static void unknown_components_are_refused_by_name(void **state) {
     (void)state;
     const ob_status no = OB_ERR_UNSUPPORTED;
@@ -128,9 +156,12 @@ static void unknown_components_are_refused_by_name(void **state) {
            ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"x+\"},"
            "\"behavior\":\"Isolated\",\"invert\":false}}",
            no, "Split with this expression");
-    refuse("{" MODEL "," DECODER ",\"post_processor\":{\"type\":\"BertProcessing\"}}", no,
-           "post_processor: \"BertProcessing\"");
-    refuse("{" MODEL ",\"decoder\":{\"type\":\"WordPiece\"}}", no, "decoder: \"WordPiece\"");
+    refuse("{" MODEL "," DECODER ",\"post_processor\":{\"type\":\"PairProcessing\"}}", no,
+           "post_processor: \"PairProcessing\"");
+    refuse("{" MODEL "," DECODER ",\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":"
+           "[\"a\",9],\"sep\":[\"b\",1]}}",
+           no, "post_processor: \"BertProcessing cls\"");
+    refuse("{" MODEL ",\"decoder\":{\"type\":\"WordPiece\"}}", no, "decoder: \"one that does");
     refuse("{" MODEL "}", no, "decoder: ");
     refuse("{" DECODER ",\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", no, "model: \"Unigram\"");
     refuse("{" DECODER ",\"model\":{\"type\":\"BPE\",\"dropout\":0.1,\"vocab\":{},\"merges\":[]}}",
@@ -166,6 +197,7 @@ int main(void) {
         cmocka_unit_test(characters_without_a_token),
         cmocka_unit_test(data_gives_no_control_token),
         cmocka_unit_test(unknown_components_are_refused_by_name),
+        cmocka_unit_test(words_of_bert),
         cmocka_unit_test(malformed_files_name_the_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * attention.c: the step's keys and values are stored first; then every query row attends over the
- * pages of its sequence. Work is cut into units: a tile of adjacent tokens of one sequence with the
- * query heads of one KV head. There are two ways to run them, with the same bits (kernels.h):
+ * attention.c: the step's keys and values are stored first, unless an earlier node has stored what
+ * this one reads; then every query row attends over the pages of its sequence, or over what it has
+ * chosen of them. Work is cut into units: a tile of adjacent tokens of one sequence with the query
+ * heads of one KV head. There are two ways to run them, with the same bits (kernels.h):
  *
  *   many units   a unit is one chunk: it walks its splits, merging each into the rows' states
  *   few units    waves: the (unit, split) pairs of some splits are chunks that leave parts; then
@@ -11,23 +12,26 @@
  * Parts of a plan, in rows of attention_part_floats(): states of UNITS_A_THREAD * threads units of
  * ATTENTION_ROWS rows, then the same for the SLOTS_A_THREAD * threads slots of a wave. A thread's
  * scratch holds the kernel's own, then one unit's states and parts for the first way. */
-#include <assert.h>
-
 #include "devices/cpu/cpu.h"
 
 enum {
     UNITS_A_THREAD = 4, /* fewer units than this leave threads idle: waves */
     SLOTS_A_THREAD = 16,
-    STORE_INLINE = 8,   /* tokens stored without waking the pool */
+    SPLIT_PAGES = ATTENTION_SPLIT / ATTENTION_PAGE
 };
 
 struct attend {
     struct device_plan *plan;
     const struct node *node;
     const struct kernels *kernels;
-    char *layer;             /* page 0's block of KV head 0 */
-    size_t page_bytes, block_bytes, part_floats;
-    uint32_t group;
+    struct cpu_cache cache;
+    size_t part_floats;
+    const float *selected;   /* [tokens, choices, choice] or NULL */
+    uint32_t choices, choice;
+    const float *sinks;      /* [heads] or NULL */
+    const float *token_sinks; /* [tokens, heads] or NULL */
+    const float *by_distance; /* [tokens, heads, distances] or NULL */
+    uint32_t distances;
     uint32_t share;          /* query heads of a KV head */
     uint32_t heads_a_unit;   /* of these, in a unit */
     uint32_t heads_parts;    /* units a tile and KV head make */
@@ -53,43 +57,6 @@ size_t cpu_attention_parts(const struct cpu_device *device, uint32_t v_dim) {
 
 static uint32_t min(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-static void *block_of(const struct attend *a, const struct step_seq *seq, uint32_t page,
-                      uint32_t kv_head) {
-    uint32_t number = seq->page[a->group][page];
-    if (number == NO_PAGE) return NULL;
-    return a->layer + number * a->page_bytes + kv_head * a->block_bytes;
-}
-
-/* ---- store ---- */
-
-static void store_span(void *arg, uint32_t chunk, uint32_t thread) {
-    (void)thread;
-    const struct attend *a = arg;
-    const struct device_plan *p = a->plan;
-    uint32_t kv_heads = a->node->u.attention.kv_heads, h = chunk % kv_heads;
-    const struct cpu_span *span = &p->span[chunk / kv_heads];
-    struct attention_store job = {.k_dim = a->node->u.attention.k_dim,
-                                  .v_dim = a->node->u.attention.v_dim,
-                                  .slot = span->pos % PAGE_TOKENS,
-                                  .rows = span->rows,
-                                  .type = p->kv_type};
-    job.k_stride = (size_t)kv_heads * job.k_dim;
-    job.v_stride = (size_t)kv_heads * job.v_dim;
-    job.k = cpu_value(p, a->node->in[1]) + span->row * job.k_stride + (size_t)h * job.k_dim;
-    job.v = cpu_value(p, a->node->in[2]) + span->row * job.v_stride + (size_t)h * job.v_dim;
-    job.block = block_of(a, span->seq, span->pos / PAGE_TOKENS, h);
-    assert(job.block);
-    a->kernels->attention_store(&job);
-}
-
-static void store(struct attend *a) {
-    uint32_t chunks = a->plan->spans * a->node->u.attention.kv_heads;
-    if (a->plan->step->tokens <= STORE_INLINE)
-        for (uint32_t i = 0; i < chunks; i++) store_span(a, i, 0);
-    else
-        pool_run(a->plan->device->pool, chunks, store_span, a);
-}
-
 /* ---- units ---- */
 
 /* Tiles of one sequence's adjacent tokens; the longest contexts first, so that threads end
@@ -110,10 +77,21 @@ static void make_tiles(struct attend *a) {
     a->units = a->tiles * a->node->u.attention.kv_heads * a->heads_parts;
 }
 
-/* The first position that the query at pos sees. */
+/* The query at pos sees positions [first_seen, end_seen); neither falls as pos rises. */
 static uint32_t first_seen(const struct attend *a, uint32_t pos) {
-    uint32_t window = a->node->u.attention.window;
-    return window > 0 && pos >= window ? pos - window + 1 : 0;
+    uint32_t window = a->node->u.attention.window, chunk = a->node->u.attention.chunk;
+    if (chunk > 0) return pos - pos % chunk;
+    if (window == 0) return 0;
+    uint32_t back = a->node->u.attention.bidirectional ? window / 2 : window - 1;
+    return pos > back ? pos - back : 0;
+}
+static uint32_t end_seen(const struct attend *a, const struct step_seq *seq, uint32_t pos) {
+    if (!a->node->u.attention.bidirectional) return pos + 1;
+    uint32_t end = seq->past + seq->count, window = a->node->u.attention.window;
+    return window > 0 && end - pos > window / 2 ? pos + window / 2 + 1 : end;
+}
+static uint32_t tile_end(const struct attend *a, const struct cpu_span *tile) {
+    return end_seen(a, tile->seq, tile->pos + tile->rows - 1);
 }
 
 static struct unit unit_of(const struct attend *a, uint32_t index) {
@@ -123,8 +101,28 @@ static struct unit unit_of(const struct attend *a, uint32_t index) {
     u.head = u.kv_head * a->share + from;
     u.heads = min(a->heads_a_unit, a->share - from);
     u.begin = first_seen(a, u.tile->pos) / ATTENTION_SPLIT;
-    u.end = (u.tile->pos + u.tile->rows - 1) / ATTENTION_SPLIT + 1;
+    u.end = (tile_end(a, u.tile) - 1) / ATTENTION_SPLIT + 1;
     return u;
+}
+
+/* The bits of what a token has chosen of the split at base; its list ascends. */
+static const uint64_t *split_choice(const struct attend *a, uint32_t token, uint32_t kv_head,
+                                    uint32_t base, uint64_t sees[SPLIT_PAGES]) {
+    if (!a->selected) return NULL;
+    size_t at_list = (size_t)token * a->choices + (a->choices > 1 ? kv_head : 0);
+    const float *list = a->selected + at_list * a->choice;
+    uint32_t from = 0, to = a->choice; /* the first not below base lies in [from, to] */
+    while (from < to) {
+        uint32_t middle = (from + to) / 2;
+        if (list[middle] < (float)base) from = middle + 1;
+        else to = middle;
+    }
+    for (int i = 0; i < SPLIT_PAGES; i++) sees[i] = 0;
+    for (; from < a->choice && list[from] < (float)(base + ATTENTION_SPLIT); from++) {
+        uint32_t at = (uint32_t)list[from] - base;
+        sees[at / ATTENTION_PAGE] |= (uint64_t)1 << at % ATTENTION_PAGE;
+    }
+    return sees;
 }
 
 /* Reduces one split of a unit; row r's part is at parts + r * part_floats. */
@@ -132,23 +130,36 @@ static void attend_split(const struct attend *a, const struct unit *u, uint32_t 
                          void *scratch) {
     const struct node *n = a->node;
     uint32_t k_dim = n->u.attention.k_dim, base = split * ATTENTION_SPLIT;
+    const float *alibi = n->u.attention.alibi;
     struct attention_row row[ATTENTION_ROWS];
+    uint64_t choice[ATTENTION_ROWS][SPLIT_PAGES];
     uint32_t rows = 0;
     for (uint32_t t = 0; t < u->tile->rows; t++) {
         uint32_t pos = u->tile->pos + t, first = first_seen(a, pos);
+        uint32_t end = end_seen(a, u->tile->seq, pos);
+        const uint64_t *sees = split_choice(a, u->tile->row + t, u->kv_head, base, choice[t]);
         const float *q = cpu_value(a->plan, n->in[0]) +
                          ((size_t)(u->tile->row + t) * n->u.attention.heads + u->head) * k_dim;
-        for (uint32_t h = 0; h < u->heads; h++, rows++)
+        for (uint32_t h = 0; h < u->heads; h++, rows++) {
+            size_t at = (size_t)(u->tile->row + t) * n->u.attention.heads + u->head + h;
             row[rows] = (struct attention_row){.q = q + (size_t)h * k_dim,
                                                .part = parts + rows * a->part_floats,
                                                .begin = first > base ? first - base : 0,
-                                               .end = pos >= base ? pos - base + 1 : 0};
+                                               .end = end > base ? end - base : 0,
+                                               .sees = sees,
+                                               .slope = alibi ? alibi[u->head + h] : 0,
+                                               .at = (int32_t)pos - (int32_t)base};
+            if (!a->by_distance) continue;
+            row[rows].by_distance = a->by_distance + at * a->distances;
+            row[rows].distances = a->distances;
+        }
     }
-    const void *block[ATTENTION_SPLIT / ATTENTION_PAGE];
-    uint32_t last = u->tile->pos + u->tile->rows - 1, pages = 0;
-    for (; pages < ATTENTION_SPLIT / ATTENTION_PAGE; pages++) {
-        if (base + pages * ATTENTION_PAGE > last) break;
-        block[pages] = block_of(a, u->tile->seq, base / ATTENTION_PAGE + pages, u->kv_head);
+    const void *block[SPLIT_PAGES];
+    uint32_t end = tile_end(a, u->tile), pages = 0;
+    for (; pages < SPLIT_PAGES; pages++) {
+        if (base + pages * ATTENTION_PAGE >= end) break;
+        block[pages] =
+            cpu_cache_block(&a->cache, u->tile->seq, base / ATTENTION_PAGE + pages, u->kv_head);
     }
     struct attention_job job = {.k_dim = k_dim,
                                 .v_dim = n->u.attention.v_dim,
@@ -172,13 +183,18 @@ static void merge(const struct attend *a, const struct unit *u, float *states, c
         a->kernels->attention_merge(states + r * a->part_floats, parts + r * a->part_floats,
                                     a->node->u.attention.v_dim);
 }
-static void finish(const struct attend *a, const struct unit *u, const float *states) {
+static void finish(const struct attend *a, const struct unit *u, float *states) {
     uint32_t v_dim = a->node->u.attention.v_dim;
     for (uint32_t r = 0; r < u->tile->rows * u->heads; r++) {
         size_t row = u->tile->row + r / u->heads, head = u->head + r % u->heads;
         float *y = cpu_value(a->plan, a->node->out[0]) +
                    (row * a->node->u.attention.heads + head) * v_dim;
-        a->kernels->attention_finish(states + r * a->part_floats, y, v_dim);
+        float *state = states + r * a->part_floats;
+        if (a->sinks) a->kernels->attention_sink(state, a->sinks[head], v_dim);
+        if (a->token_sinks)
+            a->kernels->attention_sink(
+                state, a->token_sinks[row * a->node->u.attention.heads + head], v_dim);
+        a->kernels->attention_finish(state, y, v_dim);
     }
 }
 
@@ -242,18 +258,29 @@ static void run_waves(struct attend *a, uint32_t splits) {
 /* ---- the node ---- */
 
 void cpu_attention(struct device_plan *p, const struct node *n) {
-    const struct cache *cache = &p->graph->cache[n->u.attention.cache];
     uint32_t kv_heads = n->u.attention.kv_heads, v_dim = n->u.attention.v_dim;
-    struct attend a = {.plan = p, .node = n, .kernels = p->device->kernels, .group = cache->group};
-    a.page_bytes = p->page_bytes[cache->group];
-    a.block_bytes = PAGE_TOKENS * kv_position_bytes(p->kv_type, n->u.attention.k_dim, v_dim);
-    a.layer = (char *)p->kv[cache->group]->p + cache->slot * kv_heads * a.block_bytes;
+    struct attend a = {.plan = p, .node = n, .kernels = p->device->kernels};
+    a.cache = cpu_cache_of(p, n->u.attention.cache);
     a.part_floats = attention_part_floats(v_dim);
+    a.sinks = cpu_info(p, n)->weight;
     a.share = n->u.attention.heads / kv_heads;
     a.heads_a_unit = min(a.share, ATTENTION_ROWS);
     a.heads_parts = (a.share + a.heads_a_unit - 1) / a.heads_a_unit;
 
-    store(&a);
+    if (n->u.attention.selects) {
+        value_id list = n->in[n->u.attention.selection];
+        a.selected = cpu_value(p, list);
+        a.choices = n->u.attention.selections;
+        a.choice = p->graph->value[list].cols / a.choices;
+    }
+    if (n->u.attention.sinks) a.token_sinks = cpu_value(p, n->in[n->u.attention.sinks]);
+    if (n->u.attention.by_distance) {
+        value_id bias = n->in[n->u.attention.by_distance];
+        a.by_distance = cpu_value(p, bias);
+        a.distances = p->graph->value[bias].cols / n->u.attention.heads;
+    }
+    if (!n->u.attention.shares)
+        cpu_cache_store(p, &a.cache, cpu_value(p, n->in[1]), cpu_value(p, n->in[2]));
     make_tiles(&a);
     uint32_t splits = 0;
     for (uint32_t i = 0; i < a.units; i++) {

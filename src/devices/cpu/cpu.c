@@ -168,6 +168,14 @@ static ob_status cpu_read(struct device *device, struct device_buffer *buffer, s
     return OB_OK;
 }
 
+static ob_status cpu_copy(struct device *device, struct device_buffer *buffer, size_t to,
+                          size_t from, size_t bytes, ob_error *error) {
+    (void)device, (void)error;
+    assert(inside(buffer, to, bytes) && inside(buffer, from, bytes));
+    memcpy((char *)buffer->p + to, (const char *)buffer->p + from, bytes);
+    return OB_OK;
+}
+
 /* ---- weights: used as they lie in the file ---- */
 
 static ob_status cpu_bind_weight(struct device *device, struct weight *weight, ob_error *error) {
@@ -185,9 +193,10 @@ static void cpu_unbind_weight(struct device *device, struct weight *weight) {
 #define SHARED                                                                          \
     .close = cpu_close, .describe = cpu_describe, .memory = cpu_memory,                 \
     .alloc = cpu_alloc, .free = cpu_free, .write = cpu_write, .read = cpu_read,         \
+    .copy = cpu_copy,                                                                   \
     .bind_weight = cpu_bind_weight, .unbind_weight = cpu_unbind_weight,                 \
     .supports = cpu_supports, .kernel = cpu_kernel,                                     \
-    .prepare = cpu_prepare, .release = cpu_release, .run = cpu_run
+    .prepare = cpu_prepare, .release = cpu_release, .run = cpu_run, .output = cpu_output
 
 const struct device_type device_cpu = {
     .name = "cpu", .enumerate = cpu_enumerate, .open = cpu_open, SHARED};

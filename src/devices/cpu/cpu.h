@@ -7,7 +7,11 @@
  *     run.c        one step: the nodes in order, the simple ones
  *     linear.c     one job list for all weights of a linear node
  *     experts.c    grouping tokens by expert, and the same for the experts' weights
- *     attention.c  storing and attending over the paged cache
+ *     heads.c      a matrix for each head
+ *     cache.c      where things lie in the paged cache, and storing in it
+ *     attention.c  attending over it
+ *     index.c      choosing what to attend to
+ *     states.c     the recurrent ops
  *
  * Each node is cut into chunks for base/pool; a chunk's result does not depend on the cut. Work
  * too small for a barrier runs on the calling thread. */
@@ -29,7 +33,6 @@ struct cpu_device {
 extern const struct device_type device_cpu, device_ref;
 
 _Static_assert((int)PAGE_TOKENS == ATTENTION_PAGE, "graph and kernels agree");
-_Static_assert((int)EXPERTS_USED_MAX == ROUTE_USED_MAX, "graph and kernels agree");
 
 struct device_buffer {
     void *p;
@@ -71,11 +74,12 @@ struct device_plan {
     size_t *page_bytes;        /* [groups] */
     uint32_t tokens, logits;
     struct graph_plan layout;
-    /* What a step would look up for each node: vectors as F32, NULL where there is none; the
-     * kernels of a linear node, which of `acts` quantized inputs each takes, or ACT_NONE for
-     * floats, and the format that each input is made for. */
+    /* What a step would look up for each node: vectors (a norm's, sinks, biases) as F32, NULL where
+     * there is none; the kernels of a linear node, which of `acts` quantized inputs each takes, or
+     * ACT_NONE for floats, and the format that each input is made for. */
     struct cpu_node {
-        const float *weight, *bias[NODE_OUTPUTS];
+        const float *weight, *bias[NODE_OUTPUTS]; /* weight: of conv1d and scan transposed, of wkv4
+                                                     -exp of it */
         linear_fn *linear[NODE_OUTPUTS];
         uint32_t act[NODE_OUTPUTS], acts;
         const struct quant *act_quant[NODE_OUTPUTS];
@@ -93,12 +97,13 @@ struct device_plan {
     struct cpu_groups groups;
     struct cpu_span *span; /* [tokens] of the current step */
     uint32_t spans;
-    struct cpu_span *tile; /* [tokens] of the current attention node */
+    struct cpu_span *tile; /* [tokens] of the current attention or index_select node */
     const struct step *step;
 };
 
 static inline uint32_t cpu_value_rows(const struct device_plan *p, value_id v) {
-    return (uint32_t)value_rows(&p->graph->value[v], p->step->tokens, p->step->logits);
+    return (uint32_t)value_rows(&p->graph->value[v], p->step->tokens, p->step->logits,
+                                p->step->seqs);
 }
 static inline float *cpu_value(const struct device_plan *p, value_id v) {
     return (float *)(void *)(p->values + p->layout.offset[v]);
@@ -124,6 +129,7 @@ void cpu_release(struct device *device, struct device_plan **plan);
 /* run.c */
 ob_status cpu_run(struct device *device, struct device_plan *plan, const struct step *step,
                   const float **logits, ob_error *error);
+const float *cpu_output(const struct device *device, const struct device_plan *plan, value_id v);
 
 /* linear.c */
 void cpu_linear(struct device_plan *plan, const struct node *node);
@@ -134,9 +140,40 @@ size_t cpu_experts_scratch(uint32_t cols);
 void cpu_route(struct device_plan *plan, const struct node *node);
 void cpu_linear_experts(struct device_plan *plan, const struct node *node);
 
+/* heads.c */
+size_t cpu_heads_scratch(uint32_t cols);
+void cpu_linear_heads(struct device_plan *plan, const struct node *node);
+
+/* cache.c: one node's part of the pages. */
+struct cpu_cache {
+    const struct cache_group *shape;
+    char *layer;       /* page 0's block of KV head 0 */
+    size_t page_bytes, block_bytes;
+    uint32_t group;
+};
+struct cpu_cache cpu_cache_of(const struct device_plan *plan, uint32_t cache);
+/* NULL: the page was given back. */
+void *cpu_cache_block(const struct cpu_cache *cache, const struct step_seq *seq, uint32_t page,
+                      uint32_t kv_head);
+/* Stores the rows of all tokens of the step. */
+void cpu_cache_store(const struct device_plan *plan, const struct cpu_cache *cache, const float *k,
+                     const float *v);
+
+/* index.c */
+size_t cpu_index_scratch(const struct node *node);
+void cpu_index_select(struct device_plan *plan, const struct node *node);
+
 /* attention.c: bytes a thread's scratch and the parts of a plan need for the widest node. */
 size_t cpu_attention_scratch(uint32_t k_dim, uint32_t v_dim);
 size_t cpu_attention_parts(const struct cpu_device *device, uint32_t v_dim);
 void cpu_attention(struct device_plan *plan, const struct node *node);
+
+/* states.c */
+void cpu_conv1d(struct device_plan *plan, const struct node *node);
+void cpu_token_shift(struct device_plan *plan, const struct node *node);
+void cpu_delta(struct device_plan *plan, const struct node *node);
+void cpu_mlstm(struct device_plan *plan, const struct node *node);
+void cpu_scan(struct device_plan *plan, const struct node *node);
+void cpu_wkv4(struct device_plan *plan, const struct node *node);
 
 #endif

@@ -45,35 +45,48 @@ bool cpu_groups_make(struct device_plan *p, uint32_t experts, uint32_t used) {
 
 struct route {
     const struct kernels *kernels;
-    enum route_kind kind;
+    struct route_job job;
     const float *logits;
     float *out;
-    uint32_t experts, used;
 };
 
 static void route_row(void *arg, uint32_t t, uint32_t thread) {
     (void)thread;
     const struct route *r = arg;
-    (r->kind == ROUTE_SOFTMAX ? r->kernels->route_softmax : r->kernels->route_softmax_chosen)(
-        r->logits + (size_t)t * r->experts, r->experts, r->used, r->out + (size_t)t * 2 * r->used);
+    r->kernels->route(&r->job, r->logits + (size_t)t * r->job.experts,
+                      r->out + (size_t)t * 2 * r->job.used);
 }
 
 void cpu_route(struct device_plan *p, const struct node *n) {
+    const struct route_args *args = &n->u.route;
+    const struct cpu_node *info = cpu_info(p, n);
     struct route r = {.kernels = p->device->kernels,
-                      .kind = n->u.route.kind,
+                      .job = {.score = args->score,
+                              .group = args->group,
+                              .experts = p->graph->value[n->in[0]].cols,
+                              .used = args->used,
+                              .always = args->always,
+                              .bias = info->bias[0],
+                              .bias_to_logits = args->bias_to_logits,
+                              .groups = args->groups,
+                              .groups_used = args->groups_used,
+                              .group_zero = args->group_zero,
+                              .normalize = args->normalize,
+                              .normalize_eps = args->normalize_eps,
+                              .scale = args->scale,
+                              .expert_scale = info->bias[1],
+                              .jitter_eps = args->jitter_eps},
                       .logits = cpu_value(p, n->in[0]),
-                      .out = cpu_value(p, n->out[0]),
-                      .experts = p->graph->value[n->in[0]].cols,
-                      .used = n->u.route.used};
+                      .out = cpu_value(p, n->out[0])};
     if (p->step->tokens == 1)
         route_row(&r, 0, 0);
     else
         pool_run(p->device->pool, p->step->tokens, route_row, &r);
     struct cpu_groups *g = &p->groups;
     g->of = n->out[0];
-    g->experts = r.experts;
-    g->used = r.used;
-    experts_group(r.out, p->step->tokens, r.experts, r.used, g->first, g->token, g->pair);
+    g->experts = r.job.experts;
+    g->used = r.job.used;
+    experts_group(r.out, p->step->tokens, g->experts, g->used, g->first, g->token, g->pair);
 }
 
 /* ---- linear ---- */
@@ -157,12 +170,14 @@ static void multiply_act(const struct experts *x, const struct cpu_piece *piece,
         if (row1 > w->rows) row1 = w->rows;
         if (info->act[i] != act || row0 >= row1) continue;
         if (!rows) rows = stage(x, act, pair, n, thread);
+        size_t bias_at = (size_t)piece->expert * w->rows;
         struct linear_job job = {.quant = w->quant,
                                  .w = w->expert[piece->expert],
                                  .row_bytes = w->row_bytes,
                                  .cols = x->cols,
                                  .tokens = n,
                                  .x = rows,
+                                 .bias = info->bias[i] ? info->bias[i] + bias_at : NULL,
                                  .y = cpu_value(p, x->node->out[i]) + (size_t)pair * w->rows,
                                  .y_stride = w->rows,
                                  .scratch = cpu_scratch(p, thread)};
@@ -195,8 +210,9 @@ static uint64_t cost_of(const struct cpu_groups *g, uint32_t expert) {
 static void cut(struct experts *x, uint32_t rows) {
     struct cpu_groups *g = &x->plan->groups;
     uint64_t total = 0, wanted = (uint64_t)x->plan->device->threads * PIECES_A_THREAD;
-    for (uint32_t e = 0; e < g->experts; e++) total += cost_of(g, e);
-    for (uint32_t e = 0; e < g->experts; e++) {
+    uint32_t experts = experts_of(x->node);
+    for (uint32_t e = 0; e < experts; e++) total += cost_of(g, e);
+    for (uint32_t e = 0; e < experts; e++) {
         uint64_t cost = cost_of(g, e);
         if (!cost) continue;
         uint64_t n = cost * wanted / total;
@@ -207,16 +223,28 @@ static void cut(struct experts *x, uint32_t rows) {
     }
 }
 
+/* The pairs of experts without a matrix come last. */
+static void clear_rest(const struct experts *x) {
+    const struct cpu_groups *g = &x->plan->groups;
+    uint32_t from = g->first[experts_of(x->node)], to = g->first[g->experts];
+    for (uint32_t i = 0; i < x->node->outputs; i++) {
+        size_t rows = x->node->weight[i]->rows;
+        float *y = cpu_value(x->plan, x->node->out[i]);
+        memset(y + from * rows, 0, (to - from) * rows * sizeof *y);
+    }
+}
+
 void cpu_linear_experts(struct device_plan *p, const struct node *n) {
     struct experts x = {.plan = p,
                         .node = n,
                         .x = cpu_value(p, n->in[0]),
                         .cols = p->graph->value[n->in[0]].cols,
                         .pairs = p->graph->value[n->in[0]].rows == ROWS_EXPERTS};
-    assert(p->groups.of == n->in[1] && p->groups.experts == experts_of(n));
+    assert(p->groups.of == n->in[1] && p->groups.experts >= experts_of(n));
     if (cpu_info(p, n)->acts && !x.pairs) quantize(&x);
     uint32_t rows = 0;
     for (uint32_t i = 0; i < n->outputs; i++) rows += n->weight[i]->rows;
+    clear_rest(&x);
     cut(&x, rows);
     pool_run(p->device->pool, x.pieces, multiply, &x);
 }

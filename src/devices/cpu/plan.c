@@ -2,6 +2,7 @@
  *
  * plan.c: what the device can run, and a plan: one reserved block for the values, quantized rows,
  * each thread's scratch and the attention parts, committed as it is first touched. */
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static bool no(char *reason, size_t size, const char *format, const char *what) 
 }
 
 static bool is_linear(const struct node *n) {
-    return n->op == OP_linear || n->op == OP_linear_experts;
+    return n->op == OP_linear || n->op == OP_linear_experts || n->op == OP_linear_heads;
 }
 
 bool cpu_supports(const struct device *device, const struct graph *graph, const struct node *node,
@@ -33,6 +34,8 @@ bool cpu_supports(const struct device *device, const struct graph *graph, const 
             if (!d->kernels->linear[quant_index_of(quant)])
                 return no(reason, size, "no linear kernel for %s weights", quant->name);
         }
+    if ((node->op == OP_conv1d || node->op == OP_scan) && node->weight[0]->quant->block != 1)
+        return no(reason, size, "weights in blocks (%s)", node->weight[0]->quant->name);
     if (node->op == OP_attention && node->u.attention.heads % node->u.attention.kv_heads != 0)
         return no(reason, size, "%s", "query heads are no multiple of KV heads");
     return true;
@@ -41,10 +44,14 @@ bool cpu_supports(const struct device *device, const struct graph *graph, const 
 void cpu_kernel(const struct device *device, const struct node *node, uint32_t i, char *text,
                 size_t size) {
     const struct kernels *k = ((const struct cpu_device *)(const void *)device)->kernels;
-    size_t offset = node->op == OP_embed ? offsetof(struct kernels, embed)
-                    : node->op == OP_norm && node->u.norm.kind == NORM_RMS
-                        ? offsetof(struct kernels, norm_rms)
-                        : offsetof(struct kernels, norm_layer);
+    size_t offset = offsetof(struct kernels, embed); /* of embed_position, too */
+    if (node->op == OP_affine) offset = offsetof(struct kernels, affine);
+    if (node->op == OP_attention) offset = offsetof(struct kernels, attention);
+    if (node->op == OP_conv1d) offset = offsetof(struct kernels, conv1d);
+    if (node->op == OP_scan) offset = offsetof(struct kernels, scan);
+    if (node->op == OP_wkv4) offset = offsetof(struct kernels, wkv4);
+    if (node->op == OP_norm)
+        offset = offsetof(struct kernels, norm) + node->u.norm.kind * sizeof *k->norm;
     const struct quant *quant = node->weight[i]->quant;
     bool linear = is_linear(node);
     if (linear)
@@ -53,19 +60,64 @@ void cpu_kernel(const struct device *device, const struct node *node, uint32_t i
     snprintf(text, size, "%s%s", kernels_origin(k, offset), quantized ? ", int8 inputs" : "");
 }
 
-/* ---- vectors: norm weights and biases as aligned floats ---- */
+/* ---- vectors: weights of norms and biases as aligned floats, those of experts in a row ---- */
+
+static const char *vector_of(const struct weight *w, uint32_t expert) {
+    return w->expert ? w->expert[expert] : (const char *)w->data + expert * w->row_bytes;
+}
+
+static bool is_aligned_f32(const struct weight *w) {
+    const char *first = vector_of(w, 0);
+    if (strcmp(w->quant->name, "F32") != 0 || (uintptr_t)first % _Alignof(float) != 0) return false;
+    for (uint32_t e = 1; e < w->experts; e++)
+        if (vector_of(w, e) != first + e * w->row_bytes) return false;
+    return true;
+}
 
 static bool vector(struct arena *arena, const struct weight *w, const float **out) {
     *out = NULL;
     if (!w) return true;
-    if (strcmp(w->quant->name, "F32") == 0 && (uintptr_t)w->data % _Alignof(float) == 0) {
-        *out = w->data;
+    if (is_aligned_f32(w)) {
+        *out = (const float *)(const void *)vector_of(w, 0);
         return true;
     }
-    float *copy = arena_array(arena, w->cols, sizeof *copy);
+    uint32_t count = w->experts ? w->experts : 1;
+    float *copy = arena_array(arena, (size_t)count * w->cols, sizeof *copy);
     if (!copy) return false;
-    w->quant->decode(w->data, copy, w->cols / w->quant->block);
+    for (uint32_t e = 0; e < count; e++)
+        w->quant->decode(vector_of(w, e), copy + (size_t)e * w->cols, w->cols / w->quant->block);
     *out = copy;
+    return true;
+}
+
+/* [rows, cols] as floats [cols][rows]: lanes of the recurrent ops are rows. */
+static bool transposed(struct arena *arena, const struct weight *w, const float **out) {
+    float *row = arena_array(arena, w->cols, sizeof *row);
+    float *to = arena_array(arena, (size_t)w->rows * w->cols, sizeof *to);
+    if (!row || !to) return false;
+    for (uint32_t r = 0; r < w->rows; r++) {
+        w->quant->decode((const char *)w->data + r * w->row_bytes, row, w->cols);
+        for (uint32_t c = 0; c < w->cols; c++) to[(size_t)c * w->rows + r] = row[c];
+    }
+    *out = to;
+    return true;
+}
+
+/* -exp of a vector: the decay of RWKV-4. */
+static bool minus_exp(struct arena *arena, const struct weight *w, const float **out) {
+    float *to = arena_array(arena, w->cols, sizeof *to);
+    if (!to) return false;
+    w->quant->decode(w->data, to, w->cols / w->quant->block);
+    for (uint32_t c = 0; c < w->cols; c++) to[c] = (float)-exp((double)to[c]);
+    *out = to;
+    return true;
+}
+
+static bool make_weight(struct arena *arena, const struct node *n, const float **out) {
+    if (n->op == OP_norm || n->op == OP_affine || n->op == OP_attention)
+        return vector(arena, n->weight[0], out);
+    if (n->op == OP_conv1d || n->op == OP_scan) return transposed(arena, n->weight[0], out);
+    if (n->op == OP_wkv4) return minus_exp(arena, n->weight[0], out);
     return true;
 }
 
@@ -94,7 +146,7 @@ static bool make_info(struct device_plan *p) {
     for (uint32_t i = 0; i < p->graph->nodes; i++) {
         const struct node *n = &p->graph->node[i];
         struct cpu_node *info = &p->info[i];
-        if (n->op == OP_norm && !vector(&p->arena, n->weight[0], &info->weight)) return false;
+        if (!make_weight(&p->arena, n, &info->weight)) return false;
         for (uint32_t k = 0; k < NODE_OUTPUTS; k++)
             if (!vector(&p->arena, n->bias[k], &info->bias[k])) return false;
         if (is_linear(n)) choose_linear(p->device->kernels, n, info);
@@ -117,7 +169,7 @@ static struct sizes measure(const struct device_plan *p) {
         const struct node *n = &p->graph->node[i];
         if (n->op == OP_linear) {
             const struct value *x = &p->graph->value[n->in[0]];
-            size_t rows = value_rows(x, p->tokens, p->logits);
+            size_t rows = value_rows(x, p->tokens, p->logits, p->tokens);
             if (p->info[i].acts) s.act = max(s.act, act_packed_bytes(x->cols, (uint32_t)rows));
             s.acts = max(s.acts, p->info[i].acts);
             s.scratch = max(s.scratch, max(kernels_linear_scratch(), act_row_bytes(x->cols)));
@@ -128,6 +180,9 @@ static struct sizes measure(const struct device_plan *p) {
             s.acts = max(s.acts, 1);
             s.scratch = max(s.scratch, cpu_experts_scratch(x->cols));
         }
+        if (n->op == OP_linear_heads)
+            s.scratch = max(s.scratch, cpu_heads_scratch(n->weight[0]->cols));
+        if (n->op == OP_index_select) s.scratch = max(s.scratch, cpu_index_scratch(n));
         if (n->op == OP_attention) {
             s.scratch = max(s.scratch, cpu_attention_scratch(n->u.attention.k_dim,
                                                            n->u.attention.v_dim));

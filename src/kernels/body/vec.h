@@ -11,7 +11,7 @@
  *         what is stored lies in [-128, 127]
  *     vf_load_low(p), vf_load_high(p): the low or high nibbles of 16 bytes, less 8
  *     vf_add, vf_sub, vf_mul, vf_div     vf_fma(a, b, c) = a * b + c, rounded once
- *     vf_fnma(a, b, c) = c - a * b       vf_abs, vf_neg, vf_copysign(size, sign)
+ *     vf_fnma(a, b, c) = c - a * b       vf_abs, vf_neg, vf_sqrt, vf_copysign(size, sign)
  *     vf_max(a, b) = a > b ? a : b, vf_min(a, b) = a < b ? a : b: so b where one is a NaN
  *     vf_if_lt(a, b, x, y) = a < b ? x : y
  *     vf_exp2(t): 2^n where t = 1.5 * 2^23 + n: n moved into the exponent, no rounding

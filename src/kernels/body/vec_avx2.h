@@ -110,6 +110,7 @@ VEC_INLINE vf vf_neg(vf x) {
     const __m256 sign = _mm256_set1_ps(-0.0f);
     HALVES(_mm256_xor_ps(sign, x.a), _mm256_xor_ps(sign, x.b));
 }
+VEC_INLINE vf vf_sqrt(vf x) { HALVES(_mm256_sqrt_ps(x.a), _mm256_sqrt_ps(x.b)); }
 VEC_INLINE vf vf_copysign(vf size, vf sign) {
     const __m256 bit = _mm256_set1_ps(-0.0f);
     vf x = vf_abs(size);

@@ -80,6 +80,7 @@ VEC_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 VEC_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
 VEC_INLINE vf vf_abs(vf a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
 VEC_INLINE vf vf_neg(vf a) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), a); }
+VEC_INLINE vf vf_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 VEC_INLINE vf vf_copysign(vf size, vf sign) {
     return _mm512_or_ps(vf_abs(size), _mm512_and_ps(_mm512_set1_ps(-0.0f), sign));
 }

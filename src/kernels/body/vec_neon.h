@@ -97,6 +97,7 @@ VEC_INLINE vf vf_fma(vf a, vf b, vf c) { QUARTERS(vfmaq_f32(c.q[i], a.q[i], b.q[
 VEC_INLINE vf vf_fnma(vf a, vf b, vf c) { QUARTERS(vfmsq_f32(c.q[i], a.q[i], b.q[i])); }
 VEC_INLINE vf vf_abs(vf a) { QUARTERS(vabsq_f32(a.q[i])); }
 VEC_INLINE vf vf_neg(vf a) { QUARTERS(vnegq_f32(a.q[i])); }
+VEC_INLINE vf vf_sqrt(vf a) { QUARTERS(vsqrtq_f32(a.q[i])); }
 VEC_INLINE vf vf_copysign(vf size, vf sign) {
     QUARTERS(vbslq_f32(vdupq_n_u32(0x80000000), sign.q[i], size.q[i]));
 }

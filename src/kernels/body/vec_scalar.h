@@ -56,6 +56,7 @@ VEC_INLINE vf vf_fma(vf a, vf b, vf c) { LANES(__builtin_fmaf(a.v[i], b.v[i], c.
 VEC_INLINE vf vf_fnma(vf a, vf b, vf c) { LANES(__builtin_fmaf(-a.v[i], b.v[i], c.v[i])); }
 VEC_INLINE vf vf_abs(vf a) { LANES(vec_float(vec_bits(a.v[i]) & 0x7fffffff)); }
 VEC_INLINE vf vf_neg(vf a) { LANES(-a.v[i]); }
+VEC_INLINE vf vf_sqrt(vf a) { LANES(sqrtf(a.v[i])); }
 VEC_INLINE vf vf_copysign(vf size, vf sign) {
     LANES(vec_float((vec_bits(size.v[i]) & 0x7fffffff) | (vec_bits(sign.v[i]) & 0x80000000)));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * attention.c: softmax(scale * q k^T) v over the positions a row sees (arXiv 1706.03762), with an
- * optional cap * tanh(s / cap) on the scores (arXiv 2408.00118), cut into parts that are merged
+ * optional cap * tanh(s / cap) on the scores (arXiv 2408.00118), a slope on their distance (ALiBi,
+ * arXiv 2108.12409) or a bias by it, and a sink (arXiv 2508.10925), cut into parts that are merged
  * (Milakov and Gimelshein, arXiv 1805.02867). Layout and formats of the cache: kernels.h. */
 #include <math.h>
 #include <string.h>
@@ -136,7 +137,7 @@ void attention_store_ref(const struct attention_store *job) {
 
 static uint32_t features(uint32_t dim, uint32_t d) { return dim - d < BLOCK ? dim - d : BLOCK; }
 
-static double score(const struct attention_job *job, const float *q, uint32_t pos) {
+double attention_dot_ref(const struct attention_job *job, const float *q, uint32_t pos) {
     struct place k = keys(job, pos / PAGE);
     double s = 0, y[BLOCK];
     for (uint32_t d = 0; d < job->k_dim; d += BLOCK) {
@@ -147,8 +148,17 @@ static double score(const struct attention_job *job, const float *q, uint32_t po
         get(&k, d, n, pos % PAGE, y);
         for (uint32_t i = 0; i < n; i++) s += x[i] * y[i];
     }
-    s *= job->scale;
-    return job->softcap > 0 ? job->softcap * tanh(s / job->softcap) : s;
+    return s;
+}
+
+static double score(const struct attention_job *job, const struct attention_row *row,
+                    uint32_t pos) {
+    double s = job->scale * attention_dot_ref(job, row->q, pos);
+    if (job->softcap > 0) s = job->softcap * tanh(s / job->softcap);
+    s += row->slope * ((double)pos - row->at);
+    int64_t distance = (int64_t)row->at - pos;
+    bool near = row->by_distance && distance >= 0 && distance < row->distances;
+    return near ? s + row->by_distance[distance] : s;
 }
 
 static void reduce_row(const struct attention_job *job, const struct attention_row *row) {
@@ -156,10 +166,14 @@ static void reduce_row(const struct attention_job *job, const struct attention_r
     uint32_t limit = job->pages * PAGE, end = row->end < limit ? row->end : limit;
     attention_clear_ref(row->part, job->v_dim);
     if (row->begin >= end) return;
+    bool any = false;
     for (uint32_t i = row->begin; i < end; i++) {
-        s[i] = score(job, row->q, i);
+        bool sees = !row->sees || row->sees[i / PAGE] >> i % PAGE & 1;
+        any |= sees;
+        s[i] = sees ? score(job, row, i) : -INFINITY;
         max = s[i] <= max ? max : s[i];
     }
+    if (!any) return;
     for (uint32_t i = row->begin; i < end; i++) sum += s[i] = exp(s[i] - max);
     row->part[0] = (float)max;
     /* The part's max is a float: what rounding takes from it goes into the sums. */
@@ -194,6 +208,14 @@ void attention_merge_ref(float *state, const float *part, uint32_t v_dim) {
     state[1] = (float)(state[1] * a + part[1] * b);
     for (uint32_t d = 0; d < v_dim; d++)
         state[16 + d] = (float)(state[16 + d] * a + part[16 + d] * b);
+}
+
+/* As merging {logit, 1, 0}. */
+void attention_sink_ref(float *state, float logit, uint32_t v_dim) {
+    double m = state[0] <= logit ? logit : state[0], a = exp(state[0] - m);
+    state[0] = (float)m;
+    state[1] = (float)(state[1] * a + exp(logit - m));
+    for (uint32_t d = 0; d < v_dim; d++) state[16 + d] = (float)(state[16 + d] * a);
 }
 
 void attention_finish_ref(const float *state, float *y, uint32_t v_dim) {

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * beam.c: BeamForCausalLM: gated attention, layers without rope that scale q by a power of its
+ * position, norms before and after each sub-layer, and a residual sum whose shares depend on the
+ * depth: after the n-th sub-layer all of them weigh the same. */
+#include <math.h>
+
+#include "models/blocks/decoder.h"
+#include "models/blocks/moe.h"
+#include "models/blocks/rope.h"
+
+static const struct key keys[] = {
+    {NULL, "final_logit_softcapping", KEY_F32, offsetof(struct hparams, logit_softcap), OPTIONAL, 0,
+     0, 0, NULL},
+    {0},
+};
+
+static const struct tensor tensors[] = {
+    MATRIX("blk.{i}.attn_gate.weight", "{m}layers.{i}.self_attn.gate_proj.weight", "heads*k_dim",
+           "width", REQUIRED),
+    VECTOR("blk.{i}.attn_gate.bias", "{m}layers.{i}.self_attn.gate_bias", "heads*k_dim", REQUIRED,
+           .from_hf = "repeat(k_dim)"),
+    {0},
+};
+
+/* Layers of a kind without rope_parameters do not turn. */
+static ob_status read_ropes(struct build *b, ob_error *error) {
+    static const char *const kind[2] = {"rope_parameters.full_attention",
+                                        "rope_parameters.sliding_attention"};
+    struct hparams *hp = b->hp;
+    bool turns[2] = {build_has(b, NULL, kind[0]), build_has(b, NULL, kind[1])};
+    ob_status s = OB_OK;
+    for (int k = 0; s == OB_OK && k < 2; k++) {
+        struct rope_source from = {.hf = kind[k], .base_key_hf = "rope_theta", .scaled = true};
+        if (turns[k]) s = rope_read(b, &from, k ? &hp->rope_window : &hp->rope, error);
+    }
+    if (!turns[0]) hp->rope = hp->rope_window;
+    for (uint32_t i = 0; i < hp->layers; i++) hp->no_rope[i] = !turns[hp->window[i] > 0];
+    return s;
+}
+
+static ob_status derive(struct build *b, ob_error *error) {
+    const struct route_args router = {.score = ROUTE_SIGMOID,
+                                      .group = ROUTE_GROUP_TOP2,
+                                      .normalize = true,
+                                      .normalize_eps = 1e-20f};
+    ob_status s = decoder_sizes(b, error);
+    if (s != OB_OK) return s;
+    decoder_layer_types(b);
+    s = read_ropes(b, error);
+    return s == OB_OK ? moe_sizes(b, &router, error) : s;
+}
+
+static value_id temper(struct build *b, value_id q) {
+    return b->hp->no_rope[b->layer] ? graph_power_position(b->g, q, 0.1f, 1, 2048) : q;
+}
+
+/* The n-th sum: the stream so far has n - 1 parts. */
+static value_id share(struct build *b, value_id x, value_id h, uint32_t n) {
+    return graph_add(b->g, graph_scale(b->g, x, sqrtf((float)(n - 1) / (float)n)),
+                     graph_scale(b->g, h, 1 / sqrtf((float)n)));
+}
+
+static value_id layer(struct build *b, value_id x) {
+    const struct decoder_args args = {.query = temper};
+    uint32_t n = 2 * (b->layer + 1);
+    value_id h = decoder_attention(b, block_norm_named(b, x, "attn_norm"), &args);
+    x = share(b, x, block_norm_named(b, h, "post_attention_norm"), n);
+    h = decoder_mlp_block(b, block_norm_named(b, x, "ffn_norm"), &args);
+    return share(b, x, block_norm_named(b, h, "post_ffw_norm"), n + 1);
+}
+
+const struct recipe model_beam = {
+    .family = "beam",
+    .model_type = "beam",
+    .hf_class = "BeamForCausalLM",
+    KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
+    TENSORS(decoder_ends, decoder_sandwich, decoder_attention_tensors, decoder_attention_biases,
+            decoder_qk_norms, tensors, decoder_mlp, moe_tensors, moe_bias_tensors),
+    .derive = derive,
+    .layer = layer,
+};

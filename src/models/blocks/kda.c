@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kda.c: see kda.h. */
+#include "models/blocks/kda.h"
+
+#include "base/error.h"
+#include "models/blocks/hybrid.h"
+#include "models/blocks/mla.h"
+#include "models/blocks/moe.h"
+
+const struct key kda_keys[] = {
+    {"{arch}.context_length", "max_position_embeddings|model_max_length", KEY_U32,
+     offsetof(struct hparams, context), REQUIRED, 0, 1, 1 << 30, NULL},
+    {0},
+};
+
+ob_status kda_derive(struct build *b, ob_error *error) {
+    static const struct route_args router = {.score = ROUTE_SIGMOID,
+                                             .group = ROUTE_GROUP_TOP2,
+                                             .normalize = true,
+                                             .normalize_eps = 1e-20f};
+    struct hparams *hp = b->hp;
+    ob_status s = mla_derive(b, error);
+    if (s == OB_OK) s = deltanet_sizes(b, error);
+    if (s != OB_OK) return s;
+    hp->recurrent = arena_array(b->arena, hp->layers, sizeof *hp->recurrent);
+    if (!hp->recurrent) return error_memory(error, "hyperparameters", hp->layers);
+    for (uint32_t i = 0; i < hp->layers; i++) {
+        hp->recurrent[i] = hybrid_is_recurrent(b, i);
+        if (hp->recurrent[i]) hp->heads[i] = hp->kv_heads[i] = 0;
+    }
+    return moe_sizes(b, &router, error);
+}

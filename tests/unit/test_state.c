@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_state.c: sequences of recurrent models: states, their snapshots and their memory. The model
+ * is a small graph of attention and recurrent layers, made by hand, on the cpu device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "engine/internal.h"
+
+enum { VOCAB = 40, COLS = 32, CONTEXT = 256, STEP = 64, PARALLEL = 2, TOKENS = 96 };
+
+static struct weight *weight(struct arena *arena, uint32_t rows, uint32_t cols) {
+    static uint64_t stream;
+    struct weight *w = arena_alloc(arena, sizeof *w);
+    float *data = arena_array(arena, (size_t)rows * cols, sizeof *data);
+    assert_true(w && data);
+    stream++;
+    for (uint32_t i = 0; i < rows * cols; i++)
+        data[i] = (float)(rng_u64(stream, i) % 2001) / 1000 - 1;
+    *w = (struct weight){.name = "w", .quant = quant_list[QUANT_f32], .rows = rows, .cols = cols,
+                         .row_bytes = cols * sizeof *data, .data = data};
+    return w;
+}
+
+static void build(struct model *m) {
+    enum { HEADS = 2, DIM = COLS / HEADS };
+    struct graph *g = &m->graph;
+    static const float decay[HEADS] = {0.9f, 0.99f};
+    graph_init(g, &m->arena);
+    value_id x = graph_embed(g, weight(&m->arena, VOCAB, COLS), 1);
+    for (int layer = 0; layer < 2; layer++) {
+        struct delta_args delta = {.q = x, .k = x, .v = x, .decay = NO_VALUE, .beta = NO_VALUE,
+                                   .heads = HEADS, .k_heads = HEADS, .k_dim = DIM, .v_dim = DIM,
+                                   .fixed_decay = decay, .scale = 1};
+        struct attention_args attention = {.heads = HEADS, .kv_heads = HEADS, .k_dim = DIM,
+                                           .v_dim = DIM, .scale = 0.25f};
+        value_id y = graph_conv1d(g, x, weight(&m->arena, COLS, 4), NULL, 4);
+        y = graph_add(g, y, graph_delta(g, &delta));
+        y = graph_add(g, y, graph_attention(g, x, x, y, &attention));
+        x = graph_norm(g, graph_add(g, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);
+    }
+    g->logits = graph_linear1(g, graph_gather_rows(g, x), weight(&m->arena, VOCAB, COLS), NULL);
+    m->hp.vocab = VOCAB;
+}
+
+static void make_group(struct engine *e, uint32_t i) {
+    const struct cache_group *g = &e->model->graph.group[i];
+    bool state = g->kind == CACHE_STATE;
+    uint32_t pages = state ? PARALLEL * (1 + e->snapshots) : PARALLEL * CONTEXT / PAGE_TOKENS;
+    size_t bytes = state ? (size_t)g->layers * g->state_floats * sizeof(float)
+                         : (size_t)g->layers * PAGE_TOKENS * g->kv_heads *
+                               kv_position_bytes(e->kv_type, g->k_dim, g->v_dim);
+    e->group[i].page_bytes = e->group_page_bytes[i] = bytes;
+    assert_int_equal(e->type->alloc(e->device, pages * bytes, &e->group[i].buffer, NULL), OB_OK);
+    e->group_buffer[i] = e->group[i].buffer;
+    assert_true(pages_init(&e->group[i].pages, pages));
+}
+
+static struct engine *make(uint32_t snapshots) {
+    struct engine *e = calloc(1, sizeof *e);
+    e->model = calloc(1, sizeof *e->model);
+    build(e->model);
+    e->type = device_find("cpu");
+    assert_int_equal(e->type->open(&(struct device_options){.threads = 2}, &e->device, NULL),
+                     OB_OK);
+    e->kv_type = (struct kv_types){KV_f16, KV_f16};
+    e->context = CONTEXT;
+    e->parallel = PARALLEL;
+    e->step_tokens = e->step_logits = STEP;
+    e->snapshots = snapshots;
+    e->groups = e->model->graph.groups;
+    e->group = arena_array(&e->arena, e->groups, sizeof *e->group);
+    e->group_buffer = arena_array(&e->arena, e->groups, sizeof(struct device_buffer *));
+    e->group_page_bytes = arena_array(&e->arena, e->groups, sizeof(size_t));
+    for (uint32_t i = 0; i < e->groups; i++) make_group(e, i);
+    e->id = arena_array(&e->arena, STEP, sizeof *e->id);
+    e->pos = arena_array(&e->arena, STEP, sizeof *e->pos);
+    e->row = arena_array(&e->arena, STEP, sizeof *e->row);
+    e->step_seq = arena_array(&e->arena, PARALLEL, sizeof *e->step_seq);
+    struct device_kv kv = {e->kv_type, e->group_buffer, e->group_page_bytes};
+    assert_int_equal(e->type->prepare(e->device, &e->model->graph, &kv, STEP, STEP, &e->plan, NULL),
+                     OB_OK);
+    return e;
+}
+
+static void close_all(struct engine *e) {
+    for (uint32_t g = 0; g < e->groups; g++)
+        assert_int_equal(e->group[g].pages.free_count, e->group[g].pages.count);
+    engine_close(&e);
+}
+
+static int32_t ids[TOKENS], others[TOKENS];
+
+static void fill_ids(void) {
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        ids[i] = (int32_t)(rng_u64(1, i) % VOCAB);
+        others[i] = (int32_t)(rng_u64(2, i) % VOCAB);
+    }
+}
+
+/* Appends id[from .. to) in steps of `chunk`; the logits go to rows from `from` on, if any. */
+static void feed(struct engine *e, struct seq *seq, const int32_t *id, uint32_t to, uint32_t chunk,
+                 float *rows) {
+    for (uint32_t at = seq_length(seq), n; at < to; at += n) {
+        n = to - at < chunk ? to - at : chunk;
+        struct engine_item item = {.seq = seq, .id = id + at, .n = n, .logits = n};
+        const float *logits;
+        assert_int_equal(engine_step(e, &item, 1, &logits, NULL), OB_OK);
+        if (rows) memcpy(rows + (size_t)at * VOCAB, logits, (size_t)n * VOCAB * sizeof *rows);
+    }
+}
+
+static float want[TOKENS * VOCAB], got[TOKENS * VOCAB];
+
+static void same_rows(uint32_t from, uint32_t to) {
+    assert_memory_equal(got + (size_t)from * VOCAB, want + (size_t)from * VOCAB,
+                        (size_t)(to - from) * VOCAB * sizeof *got);
+}
+
+/* What was cut off never happened, at whatever length it is cut. */
+static void rolled_back(void **state) {
+    (void)state;
+    struct engine *e = make(STATE_SNAPSHOTS);
+    struct seq *a = seq_new(e), *b = seq_new(e);
+    feed(e, a, ids, TOKENS, 32, want);
+    for (uint32_t cut = 0; cut < 40; cut += 7) {
+        assert_int_equal(seq_truncate(b, 0), 0);
+        feed(e, b, ids, 10, 10, NULL);
+        feed(e, b, ids, 14, 1, NULL);
+        feed(e, b, ids, 20, 3, NULL);
+        uint32_t kept = cut < 10 ? 0 : cut < 17 ? 10 : cut < 20 ? 17 : 20;
+        feed(e, b, others, 60, 1, NULL);
+        assert_int_equal(seq_kept(b, cut < 20 ? cut : 20), kept);
+        assert_int_equal(seq_truncate(b, cut < 20 ? cut : 20), kept);
+        assert_int_equal(seq_length(b), kept);
+        feed(e, b, ids, TOKENS, 13, got);
+        same_rows(kept, TOKENS);
+    }
+    seq_free(&a);
+    seq_free(&b);
+    close_all(e);
+}
+
+/* A page that another sequence has used is taken as zeros. */
+static void begins_with_zeros(void **state) {
+    (void)state;
+    struct engine *e = make(0);
+    struct seq *seq = seq_new(e);
+    feed(e, seq, ids, TOKENS, 32, want);
+    seq_free(&seq);
+    for (int i = 0; i < 2; i++) {
+        struct seq *two[2] = {seq_new(e), seq_new(e)};
+        feed(e, two[0], others, TOKENS, 1, NULL);
+        feed(e, two[1], ids, TOKENS, 1, got);
+        same_rows(0, TOKENS);
+        seq_free(&two[0]);
+        seq_free(&two[1]);
+    }
+    close_all(e);
+}
+
+static void snapshots_are_few_and_spread(void **state) {
+    (void)state;
+    struct engine *e = make(STATE_SNAPSHOTS);
+    struct seq *seq = seq_new(e);
+    for (uint32_t n = 4; n <= TOKENS; n += 4) {
+        feed(e, seq, ids, n, 4, NULL);
+        assert_int_equal(seq->snapshots, n / 4 < STATE_SNAPSHOTS ? n / 4 : STATE_SNAPSHOTS);
+        assert_int_equal(seq_kept(seq, n), n);
+    }
+    assert_int_equal(seq->snapshot[3], TOKENS);
+    assert_int_equal(seq->snapshot[2], TOKENS - 4);
+    assert_true(seq->snapshot[0] >= TOKENS / 4 && seq->snapshot[0] <= 3 * TOKENS / 4);
+    for (int i = 1; i < STATE_SNAPSHOTS; i++)
+        assert_true(seq->snapshot[i] > seq->snapshot[i - 1]);
+    feed(e, seq, ids, TOKENS, 1, NULL);
+    uint32_t middle = seq->snapshot[1];
+    assert_int_equal(seq_truncate(seq, middle + 1), middle);
+    assert_int_equal(seq->snapshots, 2);
+    assert_int_equal(seq_truncate(seq, seq->snapshot[0] - 1), 0);
+    assert_int_equal(seq->snapshots, 0);
+    seq_free(&seq);
+    close_all(e);
+}
+
+/* A state is memory like pages: without a free one a sequence does not fit; copies give way. */
+static void states_are_counted(void **state) {
+    (void)state;
+    struct engine *e = make(1); /* four states */
+    struct seq *seq[4];
+    for (int i = 0; i < 4; i++) seq[i] = seq_new(e);
+    for (int i = 0; i < 3; i++) feed(e, seq[i], ids, 8, i == 0 ? 8 : 1, NULL);
+    assert_int_equal(seq[0]->snapshots, 1);
+    feed(e, seq[1], ids, 16, 8, NULL);
+    assert_int_equal(seq[1]->snapshots, 0); /* there is no room */
+    struct engine_item item = {.seq = seq[3], .id = ids, .n = 1};
+    const float *logits;
+    assert_false(engine_fits(e, &item, 1));
+    assert_int_equal(engine_step(e, &item, 1, &logits, NULL), OB_ERR_LIMIT);
+    feed(e, seq[0], ids, 16, 8, NULL); /* its own old copy makes room */
+    assert_int_equal(seq[0]->snapshot[0], 16);
+    seq_free(&seq[0]);
+    assert_true(engine_fits(e, &item, 1));
+    assert_int_equal(seq_truncate(seq[2], 5), 0);
+    for (int i = 1; i < 4; i++) seq_free(&seq[i]);
+    close_all(e);
+}
+
+/* Two layers of a convolution with 3 x 32 floats and of 2 matrices 16 x 16; two of attention. */
+static void bytes_of_a_sequence(void **state) {
+    (void)state;
+    struct engine *e = make(0);
+    struct kv_types kv = {KV_f16, KV_f16};
+    const uint64_t states = 2 * (96 + 512) * sizeof(float), page = 2 * 64 * 2 * (16 + 16) * 2;
+    assert_int_equal(e->groups, 3);
+    assert_int_equal(model_kv_bytes(e->model, 0, kv), states);
+    assert_int_equal(model_kv_bytes(e->model, 65, kv), states + 2 * page);
+    close_all(e);
+}
+
+int main(void) {
+    fill_ids();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rolled_back),
+        cmocka_unit_test(begins_with_zeros),
+        cmocka_unit_test(snapshots_are_few_and_spread),
+        cmocka_unit_test(states_are_counted),
+        cmocka_unit_test(bytes_of_a_sequence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
