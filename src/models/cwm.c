@@ -3,12 +3,6 @@
  * names. */
 #include "models/blocks/decoder.h"
 
-static ob_status derive(struct build *b, ob_error *error) {
-    ob_status s = decoder_derive(b, error);
-    if (s == OB_OK) decoder_layer_types(b);
-    return s;
-}
-
 const struct recipe model_cwm = {
     .family = "cwm",
     .model_type = "cwm",
@@ -16,6 +10,6 @@ const struct recipe model_cwm = {
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_mlp_biases, decoder_mlp),
-    .derive = derive,
+    .derive = decoder_derive_types,
     .layer = decoder_plain_layer,
 };

@@ -2,11 +2,6 @@
  * jais2.c: Jais2ForCausalLM: layer norms, biases, a plain MLP of squared ReLU. */
 #include "models/blocks/decoder.h"
 
-static ob_status derive(struct build *b, ob_error *error) {
-    b->hp->norm = NORM_LAYER;
-    return decoder_derive(b, error);
-}
-
 const struct recipe model_jais2 = {
     .family = "jais2",
     .gguf = "jais2",
@@ -16,6 +11,6 @@ const struct recipe model_jais2 = {
     KEYS(decoder_keys, decoder_bias_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_norm_biases, decoder_attention_tensors,
             decoder_attention_biases, decoder_mlp_biases, decoder_plain_mlp),
-    .derive = derive,
+    .derive = decoder_derive_layer_norms,
     .layer = decoder_plain_layer,
 };

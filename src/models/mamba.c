@@ -12,15 +12,6 @@ static const struct key keys[] = {
     {0},
 };
 
-static const struct tensor tensors[] = {
-    MATRIX("token_embd.weight", "{m}embeddings.weight|{m}embedding.weight", "vocab", "width",
-           REQUIRED),
-    MATRIX("output.weight", "lm_head.weight", "vocab", "width", OPTIONAL),
-    VECTOR("output_norm.weight", "{m}norm_f.weight", "width", REQUIRED),
-    VECTOR("blk.{i}.attn_norm.weight", "{m}layers.{i}.norm.weight", "width", REQUIRED),
-    {0},
-};
-
 static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = recurrent_sizes(b, error);
     return s == OB_OK ? mamba_sizes(b, error) : s;
@@ -44,7 +35,7 @@ const struct recipe model_mamba = {
     .hf_class = "MambaForCausalLM",
     .roots = "backbone.",
     KEYS(recurrent_keys, mamba_keys, keys),
-    TENSORS(tensors, mamba_tensors),
+    TENSORS(recurrent_ends, mamba_tensors),
     .derive = derive,
     .layer = layer,
 };
@@ -55,7 +46,7 @@ const struct recipe model_falcon_mamba = {
     .hf_class = "FalconMambaForCausalLM",
     .roots = "backbone.",
     KEYS(recurrent_keys, mamba_keys, keys),
-    TENSORS(tensors, mamba_tensors),
+    TENSORS(recurrent_ends, mamba_tensors),
     .derive = derive,
     .layer = falcon_layer,
 };

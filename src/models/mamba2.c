@@ -9,15 +9,6 @@ static const struct key keys[] = {
     {0},
 };
 
-static const struct tensor tensors[] = {
-    MATRIX("token_embd.weight", "{m}embeddings.weight|{m}embedding.weight", "vocab", "width",
-           REQUIRED),
-    MATRIX("output.weight", "lm_head.weight", "vocab", "width", OPTIONAL),
-    VECTOR("output_norm.weight", "{m}norm_f.weight", "width", REQUIRED),
-    VECTOR("blk.{i}.attn_norm.weight", "{m}layers.{i}.norm.weight", "width", REQUIRED),
-    {0},
-};
-
 static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = recurrent_sizes(b, error);
     return s == OB_OK ? mamba2_sizes(b, error) : s;
@@ -35,7 +26,7 @@ const struct recipe model_mamba2 = {
     .hf_class = "Mamba2ForCausalLM",
     .roots = "backbone.",
     KEYS(recurrent_keys, mamba2_keys, keys),
-    TENSORS(tensors, mamba2_tensors),
+    TENSORS(recurrent_ends, mamba2_tensors),
     .derive = derive,
     .layer = layer,
 };

@@ -2,18 +2,12 @@
  * ministral.c: MinistralForCausalLM: Mistral with windows in the layers that layer_types names. */
 #include "models/blocks/decoder.h"
 
-static ob_status derive(struct build *b, ob_error *error) {
-    ob_status s = decoder_derive(b, error);
-    if (s == OB_OK) decoder_layer_types(b);
-    return s;
-}
-
 const struct recipe model_ministral = {
     .family = "ministral",
     .model_type = "ministral",
     .hf_class = "MinistralForCausalLM",
     KEYS(decoder_keys, decoder_window_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_mlp),
-    .derive = derive,
+    .derive = decoder_derive_types,
     .layer = decoder_plain_layer,
 };

@@ -3,19 +3,12 @@
  * "llama". */
 #include "models/blocks/decoder.h"
 
-static ob_status derive(struct build *b, ob_error *error) {
-    ob_status s = decoder_derive(b, error);
-    for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++)
-        b->hp->window[i] = b->hp->window_size;
-    return s;
-}
-
 const struct recipe model_mistral = {
     .family = "mistral",
     .model_type = "mistral",
     .hf_class = "MistralForCausalLM",
     KEYS(decoder_keys, decoder_window_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_mlp),
-    .derive = derive,
+    .derive = decoder_derive_sliding,
     .layer = decoder_paired_layer,
 };

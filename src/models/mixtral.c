@@ -4,9 +4,7 @@
 #include "models/blocks/moe.h"
 
 static ob_status derive(struct build *b, ob_error *error) {
-    ob_status s = decoder_derive(b, error);
-    for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++)
-        b->hp->window[i] = b->hp->window_size;
+    ob_status s = decoder_derive_sliding(b, error);
     if (s != OB_OK) return s;
     return moe_sizes(b, &(struct route_args){.score = ROUTE_SOFTMAX_CHOSEN}, error);
 }

@@ -3,11 +3,6 @@
  * ReLU, and rotary embedding on half of each head. */
 #include "models/blocks/decoder.h"
 
-static ob_status derive(struct build *b, ob_error *error) {
-    b->hp->norm = NORM_LAYER;
-    return decoder_derive(b, error);
-}
-
 const struct recipe model_nemotron = {
     .family = "nemotron",
     .gguf = "nemotron",
@@ -18,6 +13,6 @@ const struct recipe model_nemotron = {
     KEYS(decoder_keys, decoder_bias_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_norm_biases, decoder_attention_tensors,
             decoder_attention_biases, decoder_mlp_biases, decoder_plain_mlp),
-    .derive = derive,
+    .derive = decoder_derive_layer_norms,
     .layer = decoder_plain_layer,
 };

@@ -15,19 +15,12 @@ static const struct tensor tensors[] = {
     {0},
 };
 
-static ob_status derive(struct build *b, ob_error *error) {
-    ob_status s = decoder_derive(b, error);
-    for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++)
-        b->hp->window[i] = b->hp->window_size;
-    return s;
-}
-
 const struct recipe model_phi3 = {
     .family = "phi3",
     .model_type = "phi3",
     .hf_class = "Phi3ForCausalLM",
     KEYS(decoder_keys, decoder_window_keys),
     TENSORS(decoder_ends, decoder_norms, tensors, decoder_gguf_qkv, decoder_fused_mlp),
-    .derive = derive,
+    .derive = decoder_derive_sliding,
     .layer = decoder_plain_layer,
 };

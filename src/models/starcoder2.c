@@ -19,10 +19,7 @@ static const struct tensor tensors[] = {
 
 static ob_status derive(struct build *b, ob_error *error) {
     b->hp->norm = NORM_LAYER;
-    ob_status s = decoder_derive(b, error);
-    for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++)
-        b->hp->window[i] = b->hp->window_size;
-    return s;
+    return decoder_derive_sliding(b, error);
 }
 
 const struct recipe model_starcoder2 = {

@@ -492,9 +492,20 @@ static bool parse_plain(const struct build *b, const struct tensor *t, uint32_t 
     return true;
 }
 
+/* Has the recipe an earlier row of this name? Most have none: found ones are not looked through. */
+static bool has_twin(const struct recipe *recipe, const struct tensor *row) {
+    for (const struct tensor *const *table = recipe->tensors; *table; table++)
+        for (const struct tensor *t = *table; t->name; t++) {
+            if (t == row) return false;
+            if (strcmp(t->name, row->name) == 0) return true;
+        }
+    return false;
+}
+
 /* An earlier row of this name was. */
 static bool was_found(const struct build *b, const struct tensor *t, uint32_t layer) {
     char name[NAME_BYTES];
+    if (!has_twin(b->recipe, t)) return false;
     fill_name(b, t->name, layer, 0, name, sizeof name);
     for (uint32_t i = b->found_count; i-- > 0;)
         if (strcmp(b->found[i]->name, name) == 0) return true;

@@ -336,6 +336,24 @@ ob_status decoder_derive(struct build *b, ob_error *error) {
     return s == OB_OK ? rope_read_default(b, error) : s;
 }
 
+ob_status decoder_derive_layer_norms(struct build *b, ob_error *error) {
+    b->hp->norm = NORM_LAYER;
+    return decoder_derive(b, error);
+}
+
+ob_status decoder_derive_sliding(struct build *b, ob_error *error) {
+    ob_status s = decoder_derive(b, error);
+    for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++)
+        b->hp->window[i] = b->hp->window_size;
+    return s;
+}
+
+ob_status decoder_derive_types(struct build *b, ob_error *error) {
+    ob_status s = decoder_derive(b, error);
+    if (s == OB_OK) decoder_layer_types(b);
+    return s;
+}
+
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 value_id block_norm(struct build *b, value_id x, struct weight *w, struct weight *bias) {

@@ -73,6 +73,10 @@ extern const struct tensor decoder_gguf_qkv[];
 ob_status decoder_sizes(struct build *b, ob_error *error);
 /* The same, and one rope for all layers. */
 ob_status decoder_derive(struct build *b, ob_error *error);
+/* The same with layer norms; with the window in every layer; with windows by layer_types. */
+ob_status decoder_derive_layer_norms(struct build *b, ob_error *error);
+ob_status decoder_derive_sliding(struct build *b, ob_error *error);
+ob_status decoder_derive_types(struct build *b, ob_error *error);
 /* Where no key says the width of a layer's MLP: so many times the model's. Before decoder_sizes. */
 void decoder_ffn_times(struct build *b, uint32_t times);
 /* Sets hp.window from config.json's layer_types or GGUF's list; false if it has none. */

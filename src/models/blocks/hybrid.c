@@ -44,6 +44,15 @@ static ob_status arrays(struct build *b, ob_error *error) {
     return hp->no_rope ? OB_OK : error_memory(error, "hyperparameters", hp->layers);
 }
 
+const struct tensor recurrent_ends[] = {
+    MATRIX("token_embd.weight", "{m}embeddings.weight|{m}embedding.weight", "vocab", "width",
+           REQUIRED),
+    MATRIX("output.weight", "lm_head.weight", "vocab", "width", OPTIONAL),
+    VECTOR("output_norm.weight", "{m}norm_f.weight", "width", REQUIRED),
+    VECTOR("blk.{i}.attn_norm.weight", "{m}layers.{i}.norm.weight", "width", REQUIRED),
+    {0},
+};
+
 ob_status recurrent_sizes(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
     ob_status s = arrays(b, error);

@@ -11,6 +11,8 @@
 
 /* Layers, width, epsilon, context: no heads. */
 extern const struct key recurrent_keys[];
+/* Embedding, output, last norm and the norm before each mixer, as Mamba names them. */
+extern const struct tensor recurrent_ends[];
 /* As decoder_sizes, for families without attention. */
 ob_status recurrent_sizes(struct build *b, ob_error *error);
 
