@@ -29,13 +29,22 @@ def architectures():
     return json.loads(out)['architectures']
 
 
-def golden_types(goldens=GOLDENS):
-    """{golden: its model types}: the configuration's, then that of the language model inside."""
-    types = {}
+def told(rows):
+    """The rows, those that a flag of the configuration tells from others with it in their types."""
+    return [r | {'model_types': [f'{t}, {r["when"]}' for t in r['model_types']]}
+            if r.get('when') else r for r in rows]
+
+
+def golden_types(goldens=GOLDENS, rows=()):
+    """{golden: its model types}: the configuration's, then that of the language model inside. Rows
+    are told() ones."""
+    types, known = {}, {t for r in rows for t in r['model_types']}
     for file in sorted(goldens.glob('*/config.json')):
         config = json.loads(file.read_text())
-        inner = config.get('text_config', {}).get('model_type')
-        types[file.parent.name] = [config['model_type']] + [inner] * bool(inner)
+        inner, own = config.get('text_config', {}).get('model_type'), config['model_type']
+        flagged = [f'{own}, {k}' for k, v in config.items() if v is True]
+        own = next((t for t in flagged if t in known), own)
+        types[file.parent.name] = [own] + [inner] * bool(inner)
     return types
 
 
@@ -92,8 +101,9 @@ def transformers_counts():
 
 
 def take(counts):
-    rows = architectures()
-    return Census(counts, {r['class'] for r in rows}, checked_classes(rows, golden_types()))
+    rows = told(architectures())
+    return Census(counts, {r['class'] for r in rows},
+                  checked_classes(rows, golden_types(rows=rows)))
 
 
 def list_transformers():

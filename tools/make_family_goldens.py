@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compact goldens of model families: of each fixture (a folder with config.json, model.safetensors
-and reference.npz) the configuration, what redraws its weights, and what transformers computes from
-the redrawn weights in float32.
+"""Compact goldens of model families: the configuration, what redraws the weights, and what
+transformers computes from the redrawn weights in float32 (needs torch, transformers, safetensors).
 
-    make_family_goldens.py FIXTURES [NAME...]     (needs torch, transformers, safetensors)
+    make_family_goldens.py FIXTURES [NAME...]
+        of folders FIXTURES/NAME with config.json, model.safetensors and reference.npz
+    make_family_goldens.py --config NAME...
+        of tests/golden/families/NAME/config.json alone: draw_model.py draws its first weights. The
+        file may be written by hand, it becomes what save_pretrained writes
 
 Writes tests/golden/families/NAME/ (README.md there: the layout of golden.bin). A fixture is first
 run as it is and must give its own reference; the redrawn weights must give logits that are sane and
@@ -27,13 +30,16 @@ import transformers
 from safetensors.numpy import load_file as load_numpy, save_file
 from safetensors.torch import load_file
 
+import draw_model
+
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "families"
 VERSION, GENERATED = 1, 16
 MASK = (1 << 64) - 1
 # Deviations of a logit: the reference's own error, and what token 80 must do to position 90 on.
 EXACT, FELT = 4e-4, 5e-3
 # Computed from the layer and head by those who publish such models.
-STORED = ("slope_rate", "query_decay", "key_decay", "diagonal_decay")
+STORED = ("slope_rate", "query_decay", "key_decay", "diagonal_decay",
+          "encoder.embed_positions.weight")
 U64 = np.uint64
 
 
@@ -113,7 +119,7 @@ def load(folder: pathlib.Path, direct: bool):
     """direct: the file's tensors straight into the parameters, for classes whose from_pretrained
     changes a weight."""
     config = json.loads((folder / "config.json").read_text())
-    kind = getattr(transformers, config["architectures"][0])
+    kind = draw_model.class_of(config)
     how = {"attn_implementation": "eager", "dtype": torch.float32}
     if not direct:
         return kind.from_pretrained(folder, experts_implementation="eager", **how).eval()
@@ -231,6 +237,34 @@ def reference(folder: pathlib.Path, encoder: bool, want: dict) -> tuple[bool, di
     raise ValueError("the fixture does not give its own reference")
 
 
+def drop_wrong_legacy(folder: pathlib.Path, want: np.ndarray, ids: np.ndarray) -> None:
+    """Older spellings that transformers reads as another model, or not at all."""
+    legacy = folder / "config.legacy.json"
+    if not legacy.exists():
+        return
+    with tempfile.TemporaryDirectory() as tmp:
+        copied = pathlib.Path(tmp)
+        shutil.copyfile(legacy, copied / "config.json")
+        os.symlink(folder / "model.safetensors", copied / "model.safetensors")
+        try:
+            same = furthest(want, draw_model.outputs(load(copied, False), ids).numpy()) < EXACT
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError):
+            same = False
+    if not same:
+        legacy.unlink()
+
+
+def make_drawn(name: str) -> str:
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        draw_model.draw(OUT / name / "config.json", name, folder)
+        want = np.load(folder / "reference.npz")
+        key = "logits_a" if "logits_a" in want.files else "hidden_a"
+        drop_wrong_legacy(folder, want[key], want["input_ids_a"])
+        (OUT / name / "config.legacy.json").unlink(missing_ok=True)
+        return make(folder, OUT / name)
+
+
 def make(folder: pathlib.Path, out: pathlib.Path) -> str:
     want = np.load(folder / "reference.npz")
     encoder = "logits_a" not in want.files
@@ -263,17 +297,24 @@ def make(folder: pathlib.Path, out: pathlib.Path) -> str:
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ap.add_argument("fixtures", type=pathlib.Path)
+    ap.add_argument("--config", action="store_true", help="of the configurations NAME alone")
+    ap.add_argument("fixtures", type=pathlib.Path, nargs="?")
     ap.add_argument("name", nargs="*")
     a = ap.parse_args()
+    if not a.fixtures:
+        ap.error("FIXTURES, or --config and a NAME")
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)
     failed = 0
-    names = a.name or sorted(p.parent.name for p in a.fixtures.glob("*/reference.npz"))
+    if a.config:
+        names = [a.fixtures.name, *a.name]
+    else:
+        names = a.name or sorted(p.parent.name for p in a.fixtures.glob("*/reference.npz"))
     for name in names:
         try:
-            print(f"{name}: {make(a.fixtures / name, OUT / name)}", flush=True)
+            said = make_drawn(name) if a.config else make(a.fixtures / name, OUT / name)
+            print(f"{name}: {said}", flush=True)
         except (ValueError, RuntimeError, KeyError, AttributeError, TypeError, OSError) as e:
             failed += 1
             print(f"{name}: FAILED {type(e).__name__}: {str(e)[:300]}", flush=True)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import census
+import llama_cpp
 
 ROOT = census.ROOT
 PAGE = ROOT / 'docs/models.md'
@@ -27,11 +28,14 @@ The figure is the largest difference of a logit in standard deviations of the lo
 states that are compared, of whole sequences. Of such a miniature's further spellings, which give
 the same numbers: *older keys* are those of configurations before transformers 5, *GGUF* is a file
 as llama.cpp's converter writes it, *converted* one that `1bit convert` wrote and we read again.
+*llama.cpp*: it reads that file, too, and gives the same top tokens (of an encoder: the same
+states); where it has constants that the miniature contradicts, both got the miniature with these
+(data of `tools/llama_cpp.py`, tested by `tests/tools/test_llama_cpp.py`).
 
-GGUF is the `general.architecture` that llama.cpp gives the class. *own*: no recipe takes such a
-name for it. What `1bit convert` writes then names the `model_type`, and we alone read it;
-llama.cpp's files of the class are read where they say another row's name (Mistral and Mixtral say
-`llama`, DeepSeek-V3 says `deepseek2`), and refused otherwise.
+GGUF is the `general.architecture` that `1bit convert` writes, by which llama.cpp knows the class;
+several classes may share one (Mistral and Mixtral are `llama`, DeepSeek-V3 is `deepseek2`), and
+llama.cpp's own files of these are read as what they say. *own*: llama.cpp has none, or none that we
+write or read; our files name the `model_type`.
 
 A wrapper sees or hears; what is loaded is the language model in its `text_config`, and only text.
 """
@@ -43,6 +47,11 @@ Nothing is approximated. Loading ends with one line that names the key or tensor
   one that the recipe read, or has a value other than those in the column *refuses*;
 - a tensor is missing, has another shape than the recipe's formula, or is not known to the recipe;
 - a vocabulary, an activation or a kind of rope scaling is not known.
+
+A class is only mathematics; a model of it also needs a tokenizer that the README lists. Checkpoints
+with a Unigram one (XLM-RoBERTa, CamemBERT, DeBERTa-V3, for example) are refused by that, although
+their class is here. Classifiers (`*-classifier` above) load and convert; `1bit run`, `embed` and
+`serve` give no scores.
 
 Limits of single classes that no table says:
 - Doge: sequences longer than `keep_window_size`, beyond which it keeps the largest keys alone.
@@ -99,6 +108,8 @@ def describe(golden, checked):
         return f'`{golden}`: fails'
     if checked.skipped:
         return f'`{golden}`: not yet, {checked.skipped}'
+    if golden in llama_cpp.READS:
+        forms += ', llama.cpp'
     return f'`{golden}`: {sum(checked.positions.values())} positions, {checked.off:.1e}{forms}'
 
 
@@ -178,6 +189,9 @@ def page(rows, checks, goldens, refused, coverage, version):
             if g in checks and types[0] not in known and checks[g].skipped]
     if rest:
         lines += ['', '## Miniatures without a recipe', ', '.join(f'`{g}`' for g in rest)]
+    lines += ['', '## What llama.cpp has another way',
+              'It knows these miniatures\' architectures, and gives other tokens or none: '
+              + '; '.join(f'`{g}`, {why}' for g, why in sorted(llama_cpp.DIFFERS.items())) + '.']
     mapped, checked = len(coverage.mapped), len(coverage.checked)
     lines += ['', '## Coverage',
               f'Of the {coverage.classes} classes that transformers {version} can load as causal '
@@ -196,8 +210,9 @@ def main():
         return 1
     version = census.json.loads(census.CLASSES.read_text())['transformers']
     coverage = census.take(census.transformers_counts())
-    PAGE.write_text(page(census.architectures(), checks, census.golden_types(), all_refusals(),
-                         coverage, version))
+    rows = census.told(census.architectures())
+    PAGE.write_text(page(rows, checks, census.golden_types(rows=rows), all_refusals(), coverage,
+                         version))
     failed = [g for g, c in checks.items() if c.failed]
     print(f'{PAGE.relative_to(ROOT)}: {len(checks)} miniatures, failed: {failed or "none"}')
     return 1 if failed else 0

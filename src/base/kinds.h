@@ -15,6 +15,7 @@ enum act_kind {
     ACT_TANH,
     ACT_SOFTPLUS,
     ACT_EXP,
+    ACT_ROOT,
     ACT_IDENTITY,
     ACT_KINDS
 };
@@ -22,6 +23,11 @@ enum act_kind {
 /* See kernels/ref/glu_clamped.c; a limit may be INFINITY. */
 struct glu_clamp {
     float alpha, limit, up_limit, up_add;
+};
+
+/* See kernels/ref/xielu.c. */
+struct xielu {
+    float above, below, beta, eps;
 };
 
 /* Formulas: kernels/ref/norm.c. */
@@ -39,11 +45,21 @@ enum route_score {
     ROUTE_SCORES
 };
 
-/* What one row of a sequence's rows is made: their mean, or one of them. */
-enum pool_kind { POOL_MEAN, POOL_FIRST, POOL_LAST, POOL_KINDS };
+/* What a sequence's rows become, one row: formulas in kernels/ref/pool.c. */
+enum pool_kind {
+    POOL_FIRST,
+    POOL_MAX,
+    POOL_MEAN,
+    POOL_MEAN_SQRT,
+    POOL_WEIGHTED,
+    POOL_LAST,
+    POOL_KINDS
+};
 
 /* What a group of experts is worth: its best expert, or the sum of its best two. */
 enum route_group { ROUTE_GROUP_MAX, ROUTE_GROUP_TOP2 };
+
+enum { NGRAM_ORDER_MAX = 8 };
 
 enum { ROUTE_USED_MAX = 64, ROUTE_GROUPS_MAX = 64, ROUTE_EXPERTS_MAX = 4096 };
 

@@ -35,6 +35,10 @@ struct map_load {
  * may read it meanwhile. OB_ERR_LIMIT if the system refuses the memory or the lock. */
 ob_status map_load(struct map *map, const struct map_load *load, ob_error *error);
 
+/* `hash` with what tells this file from others mixed in, wherever it lies: its size, when it was
+ * written, and samples of its bytes. */
+uint64_t map_identity(const struct map *map, uint64_t hash);
+
 /* Installs the SIGBUS handler (from the program, never from a library user). It prints
  * "WHO: PATH: the file was truncated while in use" and exits 1; `who` must stay. */
 void map_guard(const char *who);

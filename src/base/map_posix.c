@@ -182,6 +182,28 @@ ob_status map_load(struct map *map, const struct map_load *load, ob_error *error
     return status == OB_OK && load->lock ? lock(map, error) : status;
 }
 
+/* FNV-1a, 64 bit. */
+static uint64_t mix(uint64_t hash, const void *data, size_t n) {
+    const uint8_t *p = data;
+    for (size_t i = 0; i < n; i++) hash = (hash ^ p[i]) * 1099511628211u;
+    return hash;
+}
+
+uint64_t map_identity(const struct map *map, uint64_t hash) {
+    enum { SAMPLE = 64 << 10 };
+    struct stat st;
+    hash = mix(hash, &map->size, sizeof map->size);
+    if (map->size == 0) return hash;
+    if (fstat(map->fd, &st) == 0) {
+        hash = mix(hash, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
+        hash = mix(hash, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec);
+    }
+    size_t n = map->size < SAMPLE ? map->size : SAMPLE;
+    hash = mix(hash, map->p, n);
+    hash = mix(hash, map->p + (map->size - n) / 2, n);
+    return mix(hash, map->p + map->size - n, n);
+}
+
 static const char *guard_who;
 
 /* Appends to a line of one write; names come from outside: control characters become "?". */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "onebit.h"
 
@@ -67,8 +68,15 @@ void os_discard(void *p, size_t bytes);
 bool os_exists(const char *path); /* also if it is a pipe or a device */
 bool os_is_dir(const char *path);
 bool os_is_file(const char *path);
+bool os_name_taken(const char *path); /* also by a link to nothing */
 bool os_mkdirs(const char *path); /* like mkdir -p */
 bool os_truncate(const char *path, uint64_t size);
+bool os_truncate_open(FILE *file, uint64_t size);
+/* For reading and writing, as it is or new and empty, and no other process's until it is closed.
+ * NULL: EEXIST if it is a link or no regular file, EWOULDBLOCK if another process has it so. */
+FILE *os_open_alone(const char *path);
+/* Like rename, but EEXIST if `to` is there in any form. */
+bool os_rename_new(const char *from, const char *to);
 /* The whole file, terminated, malloc'd; fails over `limit` bytes. */
 ob_status os_read_file(const char *path, size_t limit, char **out, size_t *n, ob_error *error);
 /* Names in a directory, sorted, without . and ..; malloc'd array and strings: os_free_list. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -194,7 +195,63 @@ bool os_is_file(const char *path) {
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+bool os_name_taken(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
 bool os_truncate(const char *path, uint64_t size) { return truncate(path, (off_t)size) == 0; }
+bool os_truncate_open(FILE *file, uint64_t size) {
+    return ftruncate(fileno(file), (off_t)size) == 0;
+}
+
+/* Locks the file that the name stands for now: 1; 0 if it is another one by now, -1 and errno. */
+static int lock_alone(int fd, const char *path) {
+    struct stat opened, named;
+    if (fstat(fd, &opened) != 0) return -1;
+    if (!S_ISREG(opened.st_mode)) return errno = EEXIST, -1;
+    /* File systems without locks leave it at what the caller reads in the file. */
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return -1;
+    return lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
+FILE *os_open_alone(const char *path) {
+    int fd, locked, tries = 8; /* some network file systems number a file anew each time */
+    do { /* again when who had it has just renamed it */
+        /* O_NONBLOCK: a FIFO is refused instead of waited for */
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+        if (fd < 0) {
+            if (errno == ELOOP || errno == EISDIR || errno == ENXIO) errno = EEXIST;
+            return NULL;
+        }
+        locked = lock_alone(fd, path);
+        if (locked == 0 && --tries) close(fd);
+    } while (locked == 0 && tries);
+    FILE *file = locked >= 0 ? fdopen(fd, "r+b") : NULL;
+    if (!file) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    return file;
+}
+
+bool os_rename_new(const char *from, const char *to) {
+#ifdef RENAME_NOREPLACE
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+    if (errno != EINVAL && errno != ENOSYS) return false;
+#endif
+    /* Where the system has no such call: the name is made ours first. */
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return false;
+    close(fd);
+    if (rename(from, to) == 0) return true;
+    int error = errno;
+    unlink(to);
+    errno = error;
+    return false;
+}
 
 bool os_mkdirs(const char *path) {
     char part[4096];
@@ -215,6 +272,10 @@ ob_status os_read_file(const char *path, size_t limit, char **out, size_t *n, ob
     /* O_NONBLOCK: a FIFO is refused below instead of waited for */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
+    if (fd < 0 && errno == ENOENT && lstat(path, &st) == 0) {
+        error_set(error, status, "is a link to a file that is not there");
+        goto done;
+    }
     if (fd < 0 || fstat(fd, &st) != 0) {
         error_set(error, status = errno == ENOENT ? OB_ERR_NOT_FOUND : OB_ERR_IO, "cannot open: %s",
                   strerror(errno));

@@ -29,10 +29,10 @@ static int print_json(void) {
     for (size_t i = 0; i < registry_count(); i++) {
         struct registered r = registry_at(i);
         json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:o, s:b, s:o}", "class", r.hf_class, "model_types",
-                            types_of(&r), "gguf", text_or_null(gguf_of(&r)), "family",
-                            text_or_null(r.family), "wrapper", !r.family, "features",
-                            features_of(i)));
+            list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "class", r.hf_class,
+                            "model_types", types_of(&r), "when", text_or_null(r.when), "gguf",
+                            text_or_null(gguf_of(&r)), "family", text_or_null(r.family), "wrapper",
+                            !r.family, "features", features_of(i)));
     }
     return cli_print_json(json_pack("{s:o}", "architectures", list));
 }

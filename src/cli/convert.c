@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "base/path.h"
 #include "cli/cli.h"
 #include "format/source.h"
 #include "models/export.h"
@@ -58,6 +59,10 @@ static int print_rows(const struct convert *c) {
     }
     for (uint32_t i = 0; i < c->model->unused_count; i++)
         printf("left out: %.*s\n", STR_ARG(c->model->unused[i]));
+    for (uint32_t i = 0; i < c->model->weights; i++)
+        if (export_drops(c->model, c->model->weight[i]))
+            printf("left out: %s: a pooler is not part of the embedding\n",
+                   c->model->weight[i]->name);
     cli_bytes(total, size);
     printf("%zu tensors, %s, tokenizer: %s\n", export_count(c->export), size,
            c->tok ? tok_describe(c->tok) : "none");
@@ -76,24 +81,23 @@ static ob_status put_tokenizer(struct convert *c, ob_error *error) {
     uint32_t vocab = c->model->hp.vocab;
     if (c->tok) return tok_export(c->tok, vocab, c->writer, error);
     gguf_put_str(c->writer, "tokenizer.ggml.model", STR_LIT("none"));
+    fprintf(stderr, "1bit: %s has no tokenizer.json: the file will have no tokenizer\n",
+            source_path(c->source));
     return OB_OK;
 }
 
 static ob_status write_file(struct convert *c, const char *path, ob_error *error) {
     if (!(c->writer = gguf_writer_new())) return error_memory(error, "a GGUF file", 0);
-    const char *name = strrchr(source_path(c->source), '/');
-    gguf_put_str(c->writer, "general.name", str_of(name ? name + 1 : source_path(c->source)));
+    gguf_put_str(c->writer, "general.name", path_stem(source_path(c->source)));
     ob_status s = put_tokenizer(c, error);
-    if (s != OB_OK) return s;
+    if (s != OB_OK) {
+        error_at(error, source_path(c->source), NULL, OB_NO_OFFSET);
+        return s;
+    }
     export_put(c->export, c->writer);
     os_count_interrupts();
-    return gguf_write_resumed(c->writer, path, &(struct gguf_progress){on_progress, NULL}, error);
-}
-
-static bool exists(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (file) fclose(file);
-    return file != NULL;
+    return gguf_write_resumed(c->writer, path, source_identity(c->source),
+                              &(struct gguf_progress){on_progress, NULL}, error);
 }
 
 static int run(const struct options *options) {
@@ -102,7 +106,8 @@ static int run(const struct options *options) {
     int code = EXIT_OK;
     const char *to = options->operands > 1 ? options->operand[1] : NULL;
     if (!to && !options->dry_run) return cli_misuse("where to write? Name a file, or --dry-run");
-    if (to && !options->dry_run && exists(to)) return cli_fail("%s exists already", to);
+    if (to && !*to) return cli_misuse("the name of the file to write is empty");
+    if (to && !options->dry_run && os_name_taken(to)) return cli_fail("%s exists already", to);
     ob_status s = open_all(&c, &error);
     if (s == OB_OK && options->dry_run) code = print_rows(&c);
     else if (s == OB_OK) s = write_file(&c, to, &error);
@@ -121,7 +126,8 @@ const struct command command_convert = {
         "Writes a Hugging Face directory, or another model, as one GGUF file that llama.cpp reads, "
         "too, where it knows the architecture. Weights are converted while they are written; "
         "memory stays small. A run that was interrupted leaves FILE.part and is taken up again by "
-        "the same command.\n\n"
+        "the same command while the model's files are unchanged. Nothing that exists is replaced."
+        "\n\n"
         "  1bit convert ./Qwen3-0.6B qwen3.gguf\n"
         "  1bit convert --type q8_0 ./Qwen3-0.6B qwen3-q8.gguf\n"
         "  1bit convert --dry-run ./Qwen3-0.6B",

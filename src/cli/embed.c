@@ -34,6 +34,7 @@ static bool collect(const struct options *options, const struct buf *lines, stru
         const char *end = memchr(lines->p + at, '\n', lines->n - at);
         size_t n = end ? (size_t)(end - lines->p) - at : lines->n - at;
         t->text[t->n++] = (struct str){lines->p + at, n};
+        if (end && n > 0 && end[-1] == '\r') t->text[t->n - 1].n--; /* of Windows' lines */
         at += n + 1;
     }
     t->ids = calloc(t->n + 1, sizeof *t->ids);
@@ -110,8 +111,8 @@ const struct command command_embed = {
     .operands_max = SIZE_MAX,
     .about =
         "Prints the vector of each text (arguments, or the lines of a file or of the standard "
-        "input), a line each, in the order of the texts. The model must be an encoder; how it "
-        "makes one vector of a text is what its files say.\n\n"
+        "input), a line each, in the order of the texts. The model must be an encoder, or one "
+        "whose files say how it makes one vector of a text.\n\n"
         "  1bit embed -m minilm \"A cat sat on the mat\" \"Ein Hund\"\n"
         "  1bit embed -m minilm --json < sentences.txt",
     .run = run,

@@ -100,8 +100,9 @@ static void print_plan(const json_t *plan, struct cli_style style) {
         printf(" (made for %llu)", (unsigned long long)number(plan, "train_context"));
     const json_t *embedding = json_object_get(plan, "embedding");
     if (embedding)
-        printf("\n  embedding     %d numbers, the %s of the last states%s",
+        printf("\n  embedding     %d numbers, pooling of the last states: %s%s%s",
                (int)number(embedding, "dimensions"), text(embedding, "pooling", line),
+               number(embedding, "dense_layers") ? ", dense layers" : "",
                json_is_true(json_object_get(embedding, "unit_length")) ? ", of length 1" : "");
     cli_bytes(number(plan, "kv_bytes_1000_tokens"), a);
     cli_bytes(number(plan, "kv_memory"), b);

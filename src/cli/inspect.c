@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "cli/cli.h"
+#include "format/hf_config.h"
 
 enum { WHOLE = 64, FIRST = 8, CONFIG_MAX = 64 << 20 };
 
@@ -62,13 +63,17 @@ static ob_status of_directory(const char *path, json_t **out, ob_error *error) {
     char *text = NULL;
     size_t n = 0;
     json_error_t at;
+    struct buf spelled = BUF_INIT;
     ob_status status = file ? os_read_file(file, CONFIG_MAX, &text, &n, error)
                             : error_memory(error, "a path", strlen(path));
-    if (status == OB_OK && !(*out = json_loadb(text, n, 0, &at))) {
+    if (status == OB_OK) hf_config_spell(text, n, &spelled);
+    if (spelled.failed) status = error_memory(error, "a configuration", n);
+    if (status == OB_OK && !(*out = json_loadb(n ? spelled.p : "", spelled.n, 0, &at))) {
         status = error_set(error, OB_ERR_FORMAT, "%s", at.text);
         error_at(error, file, NULL, (uint64_t)at.position);
     }
     free(text);
+    buf_free(&spelled);
     arena_free(&arena);
     return status;
 }

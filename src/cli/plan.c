@@ -69,9 +69,11 @@ static struct kv_types kv_of(const struct model *model, const struct options *op
 }
 
 static json_t *embedding(const struct model *model) {
-    static const char *const pool[POOL_KINDS] = {"mean", "first", "last"};
-    return json_pack("{s:I, s:s, s:b}", "dimensions", (json_int_t)model_embedding_cols(model),
-                     "pooling", pool[model->hp.pool], "unit_length", model->hp.pool_unit);
+    char pooling[HF_POOLINGS];
+    hf_poolings_text(&model->hp.modules, pooling);
+    return json_pack("{s:I, s:s, s:I, s:b}", "dimensions",
+                     (json_int_t)model_embedding_cols(model), "pooling", pooling, "dense_layers",
+                     (json_int_t)model->hp.modules.denses, "unit_length", model->hp.modules.unit);
 }
 
 static json_t *plan_of(const struct model *model, const struct options *options) {

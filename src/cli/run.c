@@ -42,6 +42,12 @@ static bool writes(const ob_engine *engine) {
     return !info.encoder;
 }
 
+static bool embeds(const ob_engine *engine) {
+    ob_engine_info info;
+    ob_engine_get_info(engine, &info);
+    return info.embedding > 0;
+}
+
 static int run(const struct options *options) {
     ob_error error;
     ob_engine *engine = NULL;
@@ -75,8 +81,10 @@ static int run(const struct options *options) {
     if (code == EXIT_OK) {
         cli_say_context(engine, options);
         os_count_interrupts();
-        code = !writes(engine) ? cli_fail("this model reads texts and writes none; `1bit embed` "
-                                          "makes vectors of them")
+        code = !writes(engine) ? cli_fail("this model reads texts and writes none%s",
+                                          embeds(engine) ? "; `1bit embed` makes vectors of them"
+                                                         : ": it gives scores, which no command "
+                                                           "prints")
                : interactive ? chat_interactive(engine, options)
                              : answer_once(engine, options, (struct str){prompt.p, prompt.n});
     }

@@ -20,7 +20,8 @@ static ob_status check(const struct engine *engine, const ob_tokens *text, size_
     uint32_t most = engine_context(engine);
     if (most > engine_step_tokens(engine)) most = engine_step_tokens(engine);
     if (!model_embedding_cols(engine_model(engine)))
-        return error_set(error, OB_ERR_UNSUPPORTED, "this model does not embed texts (%s)",
+        return error_set(error, OB_ERR_UNSUPPORTED,
+                         "this model (%s) does not embed texts: its files do not say how",
                          model_family(engine_model(engine)));
     for (size_t i = 0; i < n; i++) {
         if (text[i].n == 0)
@@ -43,6 +44,7 @@ static ob_status collect(struct engine *engine, struct embed *e, uint32_t *items
         if (item->n > room) break;
         item->seq = seq_new(engine);
         if (!item->seq) return error_memory(error, "a sequence", 0);
+        seq_admit(item->seq, item->n);
         if (*items > 0 && !engine_fits(engine, e->item, *items + 1)) {
             seq_free(&item->seq);
             break;

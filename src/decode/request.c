@@ -24,8 +24,8 @@ ob_status decode_need_writer(const struct engine *engine, ob_error *error) {
     const struct model *model = engine_model(engine);
     if (model_generates(model)) return OB_OK;
     return error_set(error, OB_ERR_UNSUPPORTED,
-                     "this model (%s) reads texts and writes none: it can only embed",
-                     model_family(model));
+                     "this model (%s) reads texts and writes none%s", model_family(model),
+                     model_embedding_cols(model) ? ": it can only embed" : "");
 }
 
 static ob_status check(struct engine *engine, const ob_request_options *o, ob_error *error) {

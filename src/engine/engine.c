@@ -11,6 +11,7 @@
 
 enum {
     STEP_TOKENS = 512,
+    WHOLE_STEP = 8192,
     PARALLEL = 8,
     STEP_LOGITS = 128,
     MOST_PARALLEL = 4096,
@@ -80,13 +81,13 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
     return OB_OK;
 }
 
-/* What depends on the model: see engine.h on bidirectional ones. */
+/* What depends on the model: see engine.h on those that read a sequence at once. */
 static void settle_options(struct engine *e, const ob_engine_options *o) {
-    if (e->model->graph.bidirectional) {
+    if (e->model->graph.whole) {
         uint32_t context = o->context ? o->context : e->model->hp.context;
         e->kv_type = (struct kv_types){.k = KV_f32, .v = KV_f32};
         if (!o->step_tokens && e->step_tokens < context)
-            e->step_tokens = context < MOST_STEP ? context : MOST_STEP;
+            e->step_tokens = context < WHOLE_STEP ? context : WHOLE_STEP;
     }
     bool same = e->kv_type.k == e->kv_type.v;
     snprintf(e->kv_text, sizeof e->kv_text, "%s%s%s", kv_name(e->kv_type.k), same ? "" : "+",
@@ -145,6 +146,8 @@ static uint64_t group_pages(const struct engine *e, uint32_t g, uint64_t tokens)
     const struct cache_group *group = &e->model->graph.group[g];
     if (group->kind == CACHE_STATE) return (uint64_t)e->parallel * (1 + e->snapshots);
     uint64_t pages = (tokens + PAGE_TOKENS - 1) / PAGE_TOKENS;
+    if (group->every > 1 && pages > 0) /* each sequence's last one may be nearly empty */
+        pages = pages / group->every + e->parallel;
     if (group->kind != CACHE_FULL) {
         uint64_t each = ((uint64_t)group->window + e->step_tokens) / PAGE_TOKENS + 2;
         if (pages > each * e->parallel) pages = each * e->parallel;

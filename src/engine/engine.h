@@ -77,9 +77,9 @@ uint32_t seq_kept(const struct seq *seq, uint32_t n);
 
 /* ---- steps ---- */
 
-/* A bidirectional model (an encoder) takes a sequence whole in one step, and what it stores of it
- * is F32 whatever kv_type says. A step takes as many tokens as the context, unless step_tokens says
- * less. */
+/* A model whose graph is `whole` (an encoder, one that embeds) takes a sequence whole in one step,
+ * and what it stores of it is F32 whatever kv_type says. A step takes as many tokens as the
+ * context, at most 8,192, unless step_tokens says another number. */
 
 struct engine_item {
     struct seq *seq;      /* each sequence at most once a step */
@@ -94,7 +94,7 @@ bool engine_fits(const struct engine *engine, const struct engine_item *item, ui
 /* Appends each item's tokens to its sequence. logits: rows [sum of item.logits, vocab] in order of
  * the items, valid until the next step; an encoder's are its last states, [.., width]. On an error
  * no sequence has changed: OB_ERR_LIMIT if the KV memory is full or a sequence would pass the
- * context, or is not whole in this step where the model's graph is bidirectional; OB_ERR_ARGUMENT
+ * context, or is not whole in this step where the model's graph wants it; OB_ERR_ARGUMENT
  * for an id outside the vocabulary. After an error of the device sequences are as seq_truncate
  * leaves them. */
 ob_status engine_step(struct engine *engine, const struct engine_item *item, uint32_t items,

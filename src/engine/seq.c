@@ -13,7 +13,7 @@ static const struct cache_group *group_of(const struct seq *seq, uint32_t g) {
 
 static uint32_t pages_for(const struct cache_group *g, uint32_t positions) {
     if (g->kind == CACHE_STATE) return positions > 0;
-    return (positions + PAGE_TOKENS - 1) / PAGE_TOKENS;
+    return (cache_entries(g, positions) + PAGE_TOKENS - 1) / PAGE_TOKENS;
 }
 
 /* First page a query at position `at` sees in this group. */
@@ -36,7 +36,7 @@ struct seq *seq_new(struct engine *engine) {
     for (uint32_t g = 0; ok && g < groups; g++) {
         uint32_t slots = pages_for(group_of(seq, g), engine->context);
         if (group_of(seq, g)->kind == CACHE_STATE) slots += STATE_SNAPSHOTS;
-        seq->page[g] = malloc(slots * sizeof **seq->page);
+        seq->page[g] = malloc((slots ? slots : 1) * sizeof **seq->page);
         ok = seq->page[g] != NULL;
         for (uint32_t i = 0; ok && i < slots; i++) seq->page[g][i] = NO_PAGE;
     }

@@ -24,7 +24,7 @@ static ob_status check(const struct engine *e, const struct engine_item *item, u
             return error_set(error, OB_ERR_ARGUMENT,
                              "an item without tokens, or with more logits than tokens");
         bool whole = item[i].seq->length == 0 && item[i].n <= e->step_tokens;
-        if (e->model->graph.bidirectional && !whole)
+        if (e->model->graph.whole && !whole)
             return error_set(error, OB_ERR_LIMIT,
                              "this model reads a sequence at once: one step of at most %u tokens",
                              e->step_tokens);

@@ -18,6 +18,10 @@ struct engine_work engine_work(const struct engine *e) {
             if (!w) continue;
             /* These read the token's row alone. */
             bool row = n->op == OP_embed || n->op == OP_embed_position;
+            if (n->op == OP_embed_ngrams) {
+                work.token_bytes += m->graph.value[n->out[k]].cols / w->cols * w->row_bytes;
+                continue;
+            }
             uint64_t bytes = used * (row ? w->row_bytes : weight_matrix_bytes(w));
             work.token_bytes += bytes;
             if (w->experts && !w->heads) work.expert_bytes += bytes;

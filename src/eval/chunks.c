@@ -22,6 +22,12 @@ uint32_t eval_chunks_parallel(uint32_t ctx) {
 /* What the tokenizer puts before a text. */
 static ob_status find_bos(const ob_engine *engine, int32_t *bos, ob_error *error) {
     ob_tokens plain = {0}, special = {0};
+    ob_engine_info info;
+    ob_engine_get_info(engine, &info);
+    if (info.encoder)
+        return error_set(error, OB_ERR_UNSUPPORTED,
+                         "this model (%s) reads texts and writes none: there is no perplexity",
+                         info.family);
     *bos = -1;
     ob_status s = ob_tokenize(engine, "a", 1, false, false, &plain, error);
     if (s == OB_OK) s = ob_tokenize(engine, "a", 1, true, false, &special, error);

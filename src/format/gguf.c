@@ -273,6 +273,11 @@ ob_status gguf_load(struct gguf *gguf, const struct map_load *load, ob_error *er
     return status;
 }
 
+uint64_t gguf_identity(const struct gguf *gguf, uint64_t hash) {
+    for (uint32_t i = 0; i < gguf->parts; i++) hash = map_identity(&gguf->part[i].map, hash);
+    return hash;
+}
+
 size_t gguf_value_count(const struct gguf *gguf) { return gguf->part[0].values; }
 const struct gguf_value *gguf_value_at(const struct gguf *gguf, size_t i) {
     return &gguf->part[0].value[i];

@@ -30,7 +30,8 @@ struct gguf_value {
 
 struct gguf_tensor {
     struct str name;
-    const struct quant *quant;
+    const char *type;        /* "Q8_0"; of integers as safetensors spells them: "I32" */
+    const struct quant *quant; /* NULL: integers */
     uint32_t ndim;           /* 1-4 */
     uint64_t dim[4];         /* GGUF order: dim[0] is the row length; unused are 1 */
     const void *data;
@@ -54,6 +55,7 @@ const char *gguf_part_path(const struct gguf *gguf, uint32_t part);
 uint64_t gguf_file_bytes(const struct gguf *gguf); /* all parts */
 /* All parts: map.h. */
 ob_status gguf_load(struct gguf *gguf, const struct map_load *load, ob_error *error);
+uint64_t gguf_identity(const struct gguf *gguf, uint64_t hash);
 size_t gguf_value_count(const struct gguf *gguf);
 const struct gguf_value *gguf_value_at(const struct gguf *gguf, size_t i);
 const struct gguf_value *gguf_find(const struct gguf *gguf, const char *key); /* NULL: absent */

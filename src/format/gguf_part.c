@@ -254,14 +254,27 @@ static ob_status read_dims(struct reader *r, struct gguf_tensor *t) {
     return OB_OK;
 }
 
+/* Integers that a tensor may hold, by ggml's number; it is no weight then. */
+static const struct integers { uint32_t type; const char *name; uint32_t bytes; } integers[] = {
+    {24, "I8", 1}, {25, "I16", 2}, {26, "I32", 4}, {27, "I64", 8}};
+
+static const struct integers *integers_of(uint32_t type) {
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
+        if (integers[i].type == type) return &integers[i];
+    return NULL;
+}
+
 /* Type and dims to bytes; rows are whole blocks. */
-static ob_status size_tensor(struct reader *r, struct gguf_tensor *t, size_t at) {
-    if (t->dim[0] % t->quant->block)
+static ob_status size_tensor(struct reader *r, struct gguf_tensor *t, const struct integers *is,
+                             size_t at) {
+    if (t->quant && t->dim[0] % t->quant->block)
         return fail(r, OB_ERR_FORMAT, at,
                     "a row of %llu weights is no whole number of %s blocks of %u",
                     (unsigned long long)t->dim[0], t->quant->name, t->quant->block);
-    size_t bytes = quant_row_bytes(t->quant, t->dim[0]);
-    bool fits = bytes != 0;
+    size_t bytes = 0;
+    bool fits;
+    if (t->quant) fits = (bytes = quant_row_bytes(t->quant, t->dim[0])) != 0;
+    else fits = !__builtin_mul_overflow(t->dim[0], is->bytes, &bytes);
     for (uint32_t i = 1; i < 4 && fits; i++)
         fits = !__builtin_mul_overflow(bytes, t->dim[i], &bytes);
     if (!fits)
@@ -282,10 +295,12 @@ static ob_status read_tensor(struct reader *r, struct gguf_tensor *t) {
     if ((status = read_dims(r, t)) != OB_OK) return status;
     at = r->at;
     if ((status = read_u32(r, &type, "a tensor's type")) != OB_OK) return status;
+    const struct integers *is = integers_of(type);
     t->quant = quant_find(type);
-    if (!t->quant)
+    if (!t->quant && !is)
         return fail(r, OB_ERR_UNSUPPORTED, at, "tensor type %u is not known", type);
-    if ((status = size_tensor(r, t, start)) != OB_OK) return status;
+    t->type = is ? is->name : t->quant->name;
+    if ((status = size_tensor(r, t, is, start)) != OB_OK) return status;
     at = r->at;
     if ((status = read_u64(r, &t->offset, "a tensor's offset")) != OB_OK) return status;
     if (t->offset & (r->part->alignment - 1))

@@ -126,7 +126,11 @@ static uint64_t align_up(uint64_t n, uint64_t alignment) {
 
 void gguf_put_tensor(struct gguf_writer *w, const struct gguf_new_tensor *tensor) {
     assert(tensor->ndim >= 1 && tensor->ndim <= 4 && (tensor->data || tensor->read));
-    struct pending p = {.source = *tensor, .bytes = quant_row_bytes(tensor->quant, tensor->dim[0])};
+    enum { I32 = 26 /* ggml's number */ };
+    const struct quant *quant = tensor->quant;
+    struct pending p = {.source = *tensor};
+    if (quant) p.bytes = quant_row_bytes(quant, tensor->dim[0]);
+    else if (__builtin_mul_overflow(tensor->dim[0], sizeof(int32_t), &p.bytes)) p.bytes = 0;
     add_str(&w->entries, tensor->name);
     add_u32(&w->entries, tensor->ndim);
     for (uint32_t i = 0; i < tensor->ndim; i++) {
@@ -134,7 +138,7 @@ void gguf_put_tensor(struct gguf_writer *w, const struct gguf_new_tensor *tensor
         if (i > 0 && __builtin_mul_overflow(p.bytes, tensor->dim[i], &p.bytes)) p.bytes = 0;
     }
     uint64_t offset = align_up(w->end, w->alignment);
-    add_u32(&w->entries, tensor->quant->id);
+    add_u32(&w->entries, quant ? quant->id : I32);
     add_u64(&w->entries, offset);
     if (p.bytes == 0 || p.bytes > INT64_MAX - offset - w->alignment) w->oversized = true;
     else w->end = offset + p.bytes;
@@ -245,7 +249,7 @@ ob_status gguf_write_file(const struct gguf_writer *w, const char *path, ob_erro
     struct buf part = BUF_INIT;
     buf_printf(&part, "%s.part", path);
     if (part.failed) return buf_free(&part), error_memory(error, "a path", strlen(path));
-    struct sink sink = {.file = fopen(part.p, "wb")};
+    struct sink sink = {.file = fopen(part.p, "wbx")};
     ob_status status;
     if (!sink.file) {
         status = error_set(error, OB_ERR_IO, "cannot create: %s", strerror(errno));
@@ -269,38 +273,89 @@ ob_status gguf_write_file(const struct gguf_writer *w, const char *path, ob_erro
 
 /* ---- going on -------------------------------------------------------------------------------- */
 
-/* Does the file begin with this header? */
-static bool begins_with(FILE *file, const struct buf *header) {
-    char chunk[4096];
-    for (size_t at = 0; at < header->n;) {
-        size_t n = header->n - at < sizeof chunk ? header->n - at : sizeof chunk;
-        if (fread(chunk, 1, n, file) != n || memcmp(chunk, header->p + at, n) != 0) return false;
-        at += n;
-    }
-    return true;
+/* What a part begins with in place of the start of its header: as long as that, so that it is put
+ * right at the end. No file of anybody else's begins so, and a part is never taken for a model. */
+#define MARK "1bitpart"
+enum { START = 24, MARK_N = sizeof MARK - 1 };
+
+/* One file in the making. */
+struct making {
+    const struct gguf_writer *w;
+    const char *path, *part;
+    struct buf header;
+    char mark[START + 1]; /* MARK and 16 digits, which tell other files of ours from this one */
+    uint64_t first, at;   /* the tensor that comes next, and the bytes that are there before it */
+};
+
+static void make_mark(struct making *m, uint64_t source) {
+    uint64_t hash = str_hash((struct str){m->header.p, START}) ^ str_hash(STR_LIT(OB_VERSION));
+    hash = (hash ^ source) * 1099511628211u;
+    snprintf(m->mark, sizeof m->mark, MARK "%016llx", (unsigned long long)hash);
 }
 
-/* Opens the part, at the end of its last whole tensor if it is one of this file; *first is the
- * tensor that comes next, *at the bytes that are there. */
-static FILE *open_part(const struct gguf_writer *w, const char *path, const struct buf *header,
-                       uint64_t *first, uint64_t *at) {
-    FILE *file = fopen(path, "r+b");
-    *first = *at = 0;
-    if (!file || !begins_with(file, header) || fseeko(file, 0, SEEK_END) != 0) {
-        if (file) fclose(file);
-        return fopen(path, "wb");
-    }
-    uint64_t size = (uint64_t)ftello(file);
-    *at = header->n;
-    for (; *first < w->tensor_count; ++*first) {
-        uint64_t end = align_up(*at, w->alignment) + tensor_at(w, *first).bytes;
+static ob_status fails(const char *path, const char *what, ob_error *error) {
+    error_set(error, OB_ERR_IO, "%s: %s", what, strerror(errno));
+    error_at(error, path, NULL, OB_NO_OFFSET);
+    return OB_ERR_IO;
+}
+
+static ob_status refuse(const char *path, const char *why, ob_error *error) {
+    error_set(error, OB_ERR_IO, "%s", why);
+    error_at(error, path, NULL, OB_NO_OFFSET);
+    return OB_ERR_IO;
+}
+
+/* How many of the file's next bytes are these, before others or its end? */
+static size_t same_bytes(FILE *file, const void *want, size_t n) {
+    size_t at = 0;
+    for (int c; at < n && (c = getc(file)) == ((const unsigned char *)want)[at];) at++;
+    return at;
+}
+
+#define STRANGE "is there and is not of this conversion: move it away"
+#define OTHERS "is there and is of another conversion (other files, or another type): move it away"
+
+/* Is the part of this file? Its size if so; one killed early may end within the header. */
+static ob_status check_part(const struct making *m, FILE *file, uint64_t *size, ob_error *error) {
+    off_t end = fseeko(file, 0, SEEK_END) == 0 ? ftello(file) : -1;
+    if (end < 0 || fseeko(file, 0, SEEK_SET) != 0) return fails(m->part, "cannot read", error);
+    *size = (uint64_t)end;
+    size_t same = same_bytes(file, m->mark, START);
+    bool ours = same >= MARK_N;
+    if (same == START) same += same_bytes(file, m->header.p + START, m->header.n - START);
+    if (same == *size || same == m->header.n) return OB_OK;
+    return refuse(m->part, ours ? OTHERS : STRANGE, error);
+}
+
+/* Behind the last whole tensor of `size` bytes. */
+static void find_rest(struct making *m, uint64_t size) {
+    if (size < m->header.n) return;
+    m->at = m->header.n;
+    for (; m->first < m->w->tensor_count; m->first++) {
+        uint64_t end = align_up(m->at, m->w->alignment) + tensor_at(m->w, m->first).bytes;
         if (end > size) break;
-        *at = end;
+        m->at = end;
     }
-    if (fseeko(file, (off_t)*at, SEEK_SET) == 0 && os_truncate(path, *at)) return file;
-    fclose(file);
-    *first = *at = 0;
-    return fopen(path, "wb");
+}
+
+static ob_status open_part(struct making *m, FILE **file, ob_error *error) {
+    *file = os_open_alone(m->part);
+    if (!*file && errno == EEXIST) return refuse(m->part, STRANGE, error);
+    if (!*file && errno == EWOULDBLOCK)
+        return refuse(m->part, "another conversion is writing it", error);
+    if (!*file) return fails(m->part, "cannot open", error);
+    uint64_t size;
+    ob_status s = check_part(m, *file, &size, error);
+    if (s != OB_OK) return s;
+    /* Who had it until now may have finished. */
+    if (os_name_taken(m->path)) {
+        if (size == 0) remove(m->part);
+        return refuse(m->path, "exists already", error);
+    }
+    find_rest(m, size);
+    if (!os_truncate_open(*file, m->at) || fseeko(*file, (off_t)m->at, SEEK_SET) != 0)
+        return fails(m->part, "cannot write", error);
+    return OB_OK;
 }
 
 static uint64_t total_bytes(const struct gguf_writer *w, uint64_t header) {
@@ -309,30 +364,51 @@ static uint64_t total_bytes(const struct gguf_writer *w, uint64_t header) {
     return align_up(header, w->alignment);
 }
 
-static ob_status write_part(const struct gguf_writer *w, const char *part, const struct buf *header,
-                            const struct gguf_progress *progress, ob_error *error) {
-    uint64_t first;
-    struct sink sink = {.progress = progress, .total = total_bytes(w, header->n)};
-    sink.file = open_part(w, part, header, &first, &sink.done);
-    if (!sink.file) return error_set(error, OB_ERR_IO, "cannot create: %s", strerror(errno));
-    ob_status status = sink.done ? OB_OK : give(&sink, header->p, header->n, error);
-    if (status == OB_OK) status = write_tensors(w, &sink, first, sink.done, error);
-    if (fclose(sink.file) != 0 && status == OB_OK)
-        status = error_set(error, OB_ERR_IO, "cannot write: %s", strerror(errno));
+/* The header's start in place of the mark: now it is a GGUF file, and nobody's part. */
+static ob_status finish(const struct making *m, FILE *file, ob_error *error) {
+    if (os_name_taken(m->path))
+        return refuse(m->path, "is there now: move it away, and the same again finishes", error);
+    if (fflush(file) != 0 || fseeko(file, 0, SEEK_SET) != 0 ||
+        fwrite(m->header.p, 1, START, file) != START || fflush(file) != 0)
+        return fails(m->part, "cannot write", error);
+    return OB_OK;
+}
+
+static ob_status write_part(struct making *m, const struct gguf_progress *progress,
+                            ob_error *error) {
+    struct sink sink = {.progress = progress, .total = total_bytes(m->w, m->header.n)};
+    ob_status status = open_part(m, &sink.file, error);
+    sink.done = m->at;
+    if (status == OB_OK && m->at == 0) {
+        status = give(&sink, m->mark, START, error);
+        if (status == OB_OK)
+            status = give(&sink, m->header.p + START, m->header.n - START, error);
+    }
+    if (status == OB_OK) status = write_tensors(m->w, &sink, m->first, sink.done, error);
+    if (status == OB_OK) status = finish(m, sink.file, error);
+    if (sink.file && fclose(sink.file) != 0 && status == OB_OK)
+        status = fails(m->part, "cannot write", error);
     return status;
 }
 
-ob_status gguf_write_resumed(const struct gguf_writer *w, const char *path,
+ob_status gguf_write_resumed(const struct gguf_writer *w, const char *path, uint64_t source,
                              const struct gguf_progress *progress, ob_error *error) {
-    struct buf part = BUF_INIT, header = BUF_INIT;
+    struct buf part = BUF_INIT;
+    struct making m = {.w = w, .path = path};
     buf_printf(&part, "%s.part", path);
-    ob_status status = part.failed ? error_memory(error, "a path", strlen(path))
-                                   : make_header(w, &header, error);
-    if (status == OB_OK) status = write_part(w, part.p, &header, progress, error);
-    if (status == OB_OK && rename(part.p, path) != 0)
-        status = error_set(error, OB_ERR_IO, "cannot rename: %s", strerror(errno));
-    if (status != OB_OK) error_at(error, path, NULL, OB_NO_OFFSET);
-    buf_free(&header);
+    m.part = part.p;
+    ob_status status = part.failed           ? error_memory(error, "a path", strlen(path))
+                       : os_name_taken(path) ? refuse(path, "exists already", error)
+                                             : make_header(w, &m.header, error);
+    if (status == OB_OK) {
+        make_mark(&m, source);
+        status = write_part(&m, progress, error);
+    }
+    if (status == OB_OK && !os_rename_new(part.p, path))
+        status = errno == EEXIST ? refuse(path, "is there now: the new one stays .part", error)
+                                 : fails(part.p, "cannot rename", error);
+    if (status != OB_OK) error_at(error, part.failed ? path : part.p, NULL, OB_NO_OFFSET);
+    buf_free(&m.header);
     buf_free(&part);
     return status;
 }

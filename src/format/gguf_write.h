@@ -17,7 +17,7 @@ typedef ob_status gguf_read_fn(void *user, uint64_t offset, void *out, size_t n,
 
 struct gguf_new_tensor {
     struct str name;
-    const struct quant *quant;
+    const struct quant *quant; /* NULL: I32 */
     uint32_t ndim;
     uint64_t dim[4];    /* dim[0] is the row length, whole blocks; [ndim..3] are ignored */
     const void *data;   /* lives until the write, or NULL: `read` is asked */
@@ -45,17 +45,21 @@ void gguf_put_tensor(struct gguf_writer *w, const struct gguf_new_tensor *tensor
 
 /* Appends the whole file. */
 ob_status gguf_write_buf(const struct gguf_writer *w, struct buf *out, ob_error *error);
-/* Writes path + ".part" and renames it; removes it when something fails. */
+/* Writes path + ".part", which must not be there, and renames it; removes it when something fails.
+ * What path names is replaced. */
 ob_status gguf_write_file(const struct gguf_writer *w, const char *path, ob_error *error);
 
 /* The same for files that take long: what was written stays when it fails, or is killed, and a
- * later call with the same keys and tensors goes on behind the last whole tensor there. `progress`
- * hears of bytes; false ends the writing with OB_ERR_CANCELLED. */
+ * later call with the same keys, tensors and `source` goes on behind the last whole tensor there.
+ * `source` tells apart what the data comes from (source_identity); the file does not hold it. The
+ * part begins with a mark of ours until it is complete. One that is of no such call, or that
+ * another process writes, is left alone with OB_ERR_IO, and so is what has path's name at the start
+ * or at the end. `progress` hears of bytes; false ends the writing with OB_ERR_CANCELLED. */
 struct gguf_progress {
     bool (*fn)(void *user, uint64_t done, uint64_t total);
     void *user;
 };
-ob_status gguf_write_resumed(const struct gguf_writer *w, const char *path,
+ob_status gguf_write_resumed(const struct gguf_writer *w, const char *path, uint64_t source,
                              const struct gguf_progress *progress, ob_error *error);
 
 #endif

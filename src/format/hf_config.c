@@ -20,8 +20,7 @@ struct hf_config {
     json_t *text; /* "text_config", NULL if there is none */
 };
 
-/* Copies the text with bare Infinity, -Infinity and NaN as objects. */
-static void spell_floats(const char *text, size_t n, struct buf *out) {
+void hf_config_spell(const char *text, size_t n, struct buf *out) {
     static const char *const word[] = {"-Infinity", "Infinity", "NaN"};
     bool quoted = false;
     for (size_t i = 0; i < n; i++) {
@@ -46,7 +45,7 @@ ob_status hf_config_open(const char *text, size_t n, const char *path, struct hf
     struct hf_config *config = *out = calloc(1, sizeof *config);
     if (!config) return error_memory(error, "a configuration", sizeof *config);
     ob_status status = OB_OK;
-    spell_floats(text, n, &spelled);
+    hf_config_spell(text, n, &spelled);
     if (spelled.failed) status = error_memory(error, "a configuration", n);
     if (status == OB_OK &&
         !(config->root = json_loadb(n ? spelled.p : "", spelled.n, JSON_REJECT_DUPLICATES, &e)))
@@ -61,7 +60,11 @@ ob_status hf_config_open(const char *text, size_t n, const char *path, struct hf
         return status;
     }
     config->text = json_object_get(config->root, "text_config");
-    return OB_OK;
+    if (!config->text || json_is_object(config->text) || json_is_null(config->text)) return OB_OK;
+    hf_config_close(out);
+    error_set(error, OB_ERR_FORMAT, "is not an object");
+    error_at(error, path, "text_config", OB_NO_OFFSET);
+    return OB_ERR_FORMAT;
 }
 
 void hf_config_close(struct hf_config **config) {
@@ -98,6 +101,24 @@ static const json_t *element(const struct hf_config *config, const char *path, u
 
 bool hf_config_has(const struct hf_config *config, const char *path) {
     return find(config, path) != NULL;
+}
+
+/* Of one tree. */
+static size_t blocked(const json_t *at, const char *path) {
+    for (size_t from = 0;;) {
+        size_t n = from + strcspn(path + from, ".");
+        if (path[n] == 0) return 0;
+        at = json_object_getn(at, path + from, n - from);
+        if (!at || json_is_null(at)) return 0;
+        if (!json_is_object(at)) return n;
+        from = n + 1;
+    }
+}
+
+size_t hf_config_blocked(const struct hf_config *config, const char *path) {
+    if (*path == '/') return 0;
+    size_t n = blocked(config->text, path);
+    return n ? n : blocked(config->root, path);
 }
 
 uint64_t hf_config_count(const struct hf_config *config, const char *path) {

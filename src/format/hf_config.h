@@ -17,9 +17,16 @@ ob_status hf_config_open(const char *text, size_t n, const char *path, struct hf
                          ob_error *error);
 void hf_config_close(struct hf_config **config);
 
+/* Adds the text of a config.json with Python's bare Infinity, -Infinity and NaN, which JSON has
+ * not, as objects {"__float__": "Infinity"}, as newer files have them. */
+struct buf;
+void hf_config_spell(const char *text, size_t n, struct buf *out);
+
 /* A scalar is element 0 of 1; null counts as absent. The conversions give false when the element is
  * absent or of another kind: whole numbers may be written as 8.0, infinities as Python does. */
 bool hf_config_has(const struct hf_config *config, const char *path);
+/* As source_blocked. */
+size_t hf_config_blocked(const struct hf_config *config, const char *path);
 uint64_t hf_config_count(const struct hf_config *config, const char *path);
 bool hf_config_u64(const struct hf_config *config, const char *path, uint64_t i, uint64_t *out);
 bool hf_config_f64(const struct hf_config *config, const char *path, uint64_t i, double *out);

@@ -455,6 +455,11 @@ ob_status safetensors_load(struct safetensors *st, const struct map_load *load, 
     return status;
 }
 
+uint64_t safetensors_identity(const struct safetensors *st, uint64_t hash) {
+    for (uint32_t i = 0; i < st->parts; i++) hash = map_identity(&st->part[i].map, hash);
+    return hash;
+}
+
 size_t safetensors_tensor_count(const struct safetensors *st) { return st->tensors; }
 const struct safetensors_tensor *safetensors_tensor_at(const struct safetensors *st, size_t i) {
     return &st->tensor[i];

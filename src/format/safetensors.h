@@ -41,6 +41,7 @@ const char *safetensors_part_path(const struct safetensors *st, uint32_t part);
 uint64_t safetensors_file_bytes(const struct safetensors *st); /* all parts */
 /* All parts: map.h. */
 ob_status safetensors_load(struct safetensors *st, const struct map_load *load, ob_error *error);
+uint64_t safetensors_identity(const struct safetensors *st, uint64_t hash);
 size_t safetensors_tensor_count(const struct safetensors *st);
 /* In the order of the names. */
 const struct safetensors_tensor *safetensors_tensor_at(const struct safetensors *st, size_t i);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "format/hf_config.h"
+#include "format/hf_modules.h"
 #include "format/safetensors.h"
 
 enum { KEY_MAX = 256, FILE_MAX = 1 << 28 };
@@ -24,6 +25,7 @@ struct source {
     struct str config_text;
     struct source *meta;       /* of a GGUF with a config.json inside; NULL: the source itself */
     struct safetensors *weights;
+    struct safetensors *dense[HF_DENSE_MAX]; /* of the layers that modules.json names */
     struct str architecture, class_name;
     struct source_tensor *tensor;
     size_t tensors;
@@ -63,7 +65,19 @@ static ob_status open_meta(struct source *source, ob_error *error) {
     return parse_config(meta, source->path, error);
 }
 
+/* Files of a directory are no models alone. */
+static bool is_part(const char *path) {
+    size_t n = strlen(path);
+    return (n > 12 && strcmp(path + n - 12, ".safetensors") == 0) ||
+           (n > 5 && strcmp(path + n - 5, ".json") == 0);
+}
+
 static ob_status open_gguf(struct source *source, ob_error *error) {
+    if (is_part(source->path)) {
+        ob_status s = error_set(error, OB_ERR_FORMAT, "is a file of a model: name its directory");
+        error_at(error, source->path, NULL, OB_NO_OFFSET);
+        return s;
+    }
     const char *key = "general.architecture";
     ob_status status = gguf_open(source->path, &source->gguf, error);
     if (status != OB_OK) return status;
@@ -77,7 +91,7 @@ static ob_status open_gguf(struct source *source, ob_error *error) {
     for (size_t i = 0; i < source->tensors && status == OB_OK; i++) {
         const struct gguf_tensor *t = gguf_tensor_at(source->gguf, i);
         source->tensor[i] = (struct source_tensor){
-            .name = t->name, .type = str_of(t->quant->name), .quant = t->quant, .ndim = t->ndim,
+            .name = t->name, .type = str_of(t->type), .quant = t->quant, .ndim = t->ndim,
             .data = t->data, .bytes = t->bytes};
         memcpy(source->tensor[i].dim, t->dim, sizeof t->dim);
     }
@@ -89,7 +103,11 @@ static ob_status open_config(struct source *source, ob_error *error) {
     size_t n;
     ob_status status = source_file(source, "config.json", &text, &n, error);
     if (status == OB_ERR_NOT_FOUND) {
-        error_set(error, status, "the directory has no config.json");
+        const char *modules = arena_printf(&source->arena, "%s/modules.json", source->path);
+        bool beside = modules && os_is_file(modules);
+        error_set(error, status, "the directory has no config.json%s",
+                  beside ? "; a model in a folder of its own beside modules.json is not supported"
+                         : "");
         error_at(error, source->path, NULL, OB_NO_OFFSET);
     }
     if (status != OB_OK) return status;
@@ -100,18 +118,56 @@ static ob_status open_config(struct source *source, ob_error *error) {
     return parse_config(source, path, error);
 }
 
+/* Weights of the dense layers behind a pooling, each in a folder of its own. What is wrong with
+ * modules.json is for those to say who embed. */
+static ob_status open_dense(struct source *source, ob_error *error) {
+    struct hf_modules modules;
+    ob_status status = OB_OK;
+    if (hf_modules_read(source, &modules, NULL) != OB_OK) return OB_OK;
+    for (uint32_t i = 0; i < modules.denses && status == OB_OK; i++) {
+        const char *path = arena_printf(&source->arena, "%s/%s", source->path,
+                                        modules.dense[i].folder);
+        status = path ? safetensors_open(path, &source->dense[i], error)
+                      : error_memory(error, "a path", HF_FOLDER);
+    }
+    return status;
+}
+
+static struct source_tensor from_safetensors(const struct safetensors_tensor *t) {
+    struct source_tensor out = {.name = t->name, .type = t->dtype, .quant = t->quant,
+                                .ndim = t->ndim, .data = t->data, .bytes = t->bytes};
+    memcpy(out.dim, t->dim, sizeof t->dim);
+    return out;
+}
+
+/* "linear.weight" of the first dense layer is "dense_2.weight", as in GGUF files. */
+static ob_status name_dense(struct source *source, struct source_tensor *t, int which,
+                            ob_error *error) {
+    static const char theirs[] = "linear.";
+    size_t skip = str_starts(t->name, theirs) ? sizeof theirs - 1 : 0;
+    const char *name = arena_printf(&source->arena, "dense_%d.%.*s", which + 2,
+                                    (int)(t->name.n - skip), t->name.p + skip);
+    if (!name) return error_memory(error, "a name", t->name.n);
+    t->name = str_of(name);
+    return OB_OK;
+}
+
 static ob_status open_directory(struct source *source, ob_error *error) {
     ob_status status = open_config(source, error);
     if (status == OB_OK) status = safetensors_open(source->path, &source->weights, error);
-    if (status == OB_OK)
-        status = new_tensors(source, safetensors_tensor_count(source->weights), error);
-    for (size_t i = 0; i < source->tensors && status == OB_OK; i++) {
-        const struct safetensors_tensor *t = safetensors_tensor_at(source->weights, i);
-        source->tensor[i] = (struct source_tensor){.name = t->name, .type = t->dtype,
-                                                   .quant = t->quant, .ndim = t->ndim,
-                                                   .data = t->data, .bytes = t->bytes};
-        memcpy(source->tensor[i].dim, t->dim, sizeof t->dim);
-    }
+    if (status == OB_OK) status = open_dense(source, error);
+    if (status != OB_OK) return status;
+    size_t count = safetensors_tensor_count(source->weights), at = count;
+    for (int i = 0; i < HF_DENSE_MAX; i++)
+        if (source->dense[i]) count += safetensors_tensor_count(source->dense[i]);
+    status = new_tensors(source, count, error);
+    for (size_t i = 0; i < at && status == OB_OK; i++)
+        source->tensor[i] = from_safetensors(safetensors_tensor_at(source->weights, i));
+    for (int i = 0; i < HF_DENSE_MAX && source->dense[i]; i++)
+        for (size_t k = 0; status == OB_OK && k < safetensors_tensor_count(source->dense[i]); k++) {
+            source->tensor[at] = from_safetensors(safetensors_tensor_at(source->dense[i], k));
+            status = name_dense(source, &source->tensor[at++], i, error);
+        }
     return status;
 }
 
@@ -132,6 +188,7 @@ void source_close(struct source **source) {
     source_close(&(*source)->meta);
     gguf_close(&(*source)->gguf);
     safetensors_close(&(*source)->weights);
+    for (int i = 0; i < HF_DENSE_MAX; i++) safetensors_close(&(*source)->dense[i]);
     hf_config_close(&(*source)->config);
     arena_free(&(*source)->arena);
     free(*source);
@@ -151,7 +208,19 @@ struct str source_architecture(const struct source *source) { return source->arc
 struct str source_class(const struct source *source) { return source->class_name; }
 
 uint64_t source_bytes(const struct source *source) {
-    return source->gguf ? gguf_file_bytes(source->gguf) : safetensors_file_bytes(source->weights);
+    if (source->gguf) return gguf_file_bytes(source->gguf);
+    uint64_t bytes = safetensors_file_bytes(source->weights);
+    for (int i = 0; i < HF_DENSE_MAX && source->dense[i]; i++)
+        bytes += safetensors_file_bytes(source->dense[i]);
+    return bytes;
+}
+
+uint64_t source_identity(const struct source *source) {
+    if (source->gguf) return gguf_identity(source->gguf, 0);
+    uint64_t hash = safetensors_identity(source->weights, 0);
+    for (int i = 0; i < HF_DENSE_MAX && source->dense[i]; i++)
+        hash = safetensors_identity(source->dense[i], hash);
+    return hash;
 }
 
 struct loading { const struct source_load *load; uint64_t done, total; };
@@ -177,8 +246,11 @@ ob_status source_load(const struct source *source, const struct source_load *loa
         error_at(error, source->path, NULL, OB_NO_OFFSET);
         return OB_ERR_LIMIT;
     }
-    return source->gguf ? gguf_load(source->gguf, &each, error)
-                        : safetensors_load(source->weights, &each, error);
+    if (source->gguf) return gguf_load(source->gguf, &each, error);
+    ob_status s = safetensors_load(source->weights, &each, error);
+    for (int i = 0; s == OB_OK && i < HF_DENSE_MAX && source->dense[i]; i++)
+        s = safetensors_load(source->dense[i], &each, error);
+    return s;
 }
 
 ob_status source_file(const struct source *source, const char *name, char **text, size_t *n,
@@ -213,7 +285,10 @@ const struct source_tensor *source_tensor_find(const struct source *source, stru
         return t ? &source->tensor[t - gguf_tensor_at(source->gguf, 0)] : NULL;
     }
     const struct safetensors_tensor *t = safetensors_tensor_find(source->weights, name);
-    return t ? &source->tensor[t - safetensors_tensor_at(source->weights, 0)] : NULL;
+    if (t) return &source->tensor[t - safetensors_tensor_at(source->weights, 0)];
+    for (size_t i = safetensors_tensor_count(source->weights); i < source->tensors; i++)
+        if (str_eq(source->tensor[i].name, name)) return &source->tensor[i];
+    return NULL;
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
@@ -230,6 +305,10 @@ static const struct gguf_value *lookup(const struct source *source, const char *
 
 bool source_has(const struct source *s, const char *key) {
     return s->config ? hf_config_has(s->config, key) : lookup(s, key) != NULL;
+}
+
+size_t source_blocked(const struct source *s, const char *key) {
+    return s->config ? hf_config_blocked(s->config, key) : 0;
 }
 
 uint64_t source_count(const struct source *s, const char *key) {

@@ -17,8 +17,8 @@ struct source;
 struct source_tensor {
     struct str name;
     struct str type;    /* as the file spells it */
-    const struct quant *quant; /* NULL for safetensors' types that are no weight format of ours: who
-                                * needs the tensor refuses it by name and `type` */
+    const struct quant *quant; /* NULL for types that are no weight format of ours: who needs the
+                                * tensor refuses it by name and `type` */
     uint32_t ndim;      /* 1-4 */
     uint64_t dim[4];    /* dim[0] is the row length (the last in safetensors); unused are 1 */
     const void *data;   /* mapped; rows contiguous, any alignment */
@@ -45,6 +45,9 @@ struct str source_architecture(const struct source *source);
 /* First entry of config.json's "architectures"; "" for GGUF. */
 struct str source_class(const struct source *source);
 uint64_t source_bytes(const struct source *source);
+/* Tells its weights from those of other sources, and from what the files held at another time;
+ * says nothing of where they are (map_identity). */
+uint64_t source_identity(const struct source *source);
 
 /* Brings the weights into memory (map.h), with progress in bytes of all files. What
  * tensors point to stays, but nobody may read it meanwhile. Files that do not fit the free memory
@@ -70,6 +73,9 @@ const struct source_tensor *source_tensor_find(const struct source *source, stru
  * then at the top. A scalar has n = 1; element i of an array (HF: JSON array) may be asked for.
  * false: absent, null or of another kind. */
 bool source_has(const struct source *source, const char *key);
+/* Bytes of the part of a path of config.json that is there and no object, so that nothing can be in
+ * it; 0: none. */
+size_t source_blocked(const struct source *source, const char *key);
 uint64_t source_count(const struct source *source, const char *key); /* elements; 0 if absent */
 bool source_u64(const struct source *source, const char *key, uint64_t i, uint64_t *out);
 bool source_f64(const struct source *source, const char *key, uint64_t i, double *out);

@@ -168,6 +168,12 @@ value_id graph_glu_clamped(struct graph *g, value_id gate, value_id up,
     return like(g, n, gate);
 }
 
+value_id graph_xielu(struct graph *g, value_id x, const struct xielu *args) {
+    struct node *n = new_node(g, OP_xielu, 1, &x);
+    n->u.xielu = *args;
+    return like(g, n, x);
+}
+
 value_id graph_add(struct graph *g, value_id a, value_id b) {
     assert(g->failed || shape(g, a).cols == shape(g, b).cols);
     struct node *n = new_node(g, OP_add, 2, (value_id[]){a, b});
@@ -267,6 +273,14 @@ value_id graph_scale(struct graph *g, value_id x, float s) {
     return like(g, n, x);
 }
 
+value_id graph_dot(struct graph *g, value_id a, value_id b, uint32_t width) {
+    uint32_t cols = shape(g, a).cols;
+    assert(g->failed || (shape(g, b).cols == cols && cols % width == 0));
+    struct node *n = new_node(g, OP_dot, 2, (value_id[]){a, b});
+    n->u.dot.width = width;
+    return output(g, n, cols / width, shape(g, a).rows);
+}
+
 value_id graph_softcap(struct graph *g, value_id x, float cap) {
     struct node *n = new_node(g, OP_softcap, 1, &x);
     n->u.softcap.cap = cap;
@@ -284,6 +298,26 @@ value_id graph_match_rms(struct graph *g, value_id a, value_id b, float floor) {
     struct node *n = new_node(g, OP_match_rms, 2, (value_id[]){a, b});
     n->u.match_rms.floor = floor;
     return like(g, n, a);
+}
+
+value_id graph_mix(struct graph *g, value_id x, value_id w, uint32_t width) {
+    uint32_t from = shape(g, x).cols / width, to = shape(g, w).cols / (from ? from : 1);
+    assert(g->failed || (shape(g, x).cols == from * width && shape(g, w).cols == from * to &&
+                         from > 0 && to > 0 && from <= MIX_MAX));
+    struct node *n = new_node(g, OP_mix, 2, (value_id[]){x, w});
+    n->u.mix.from = from;
+    n->u.mix.to = to;
+    n->u.mix.width = width;
+    return as_wide(g, n, x, to * width);
+}
+
+value_id graph_sinkhorn(struct graph *g, value_id x, uint32_t n, uint32_t rounds, float eps) {
+    assert(g->failed || (shape(g, x).cols == n * n && rounds > 0));
+    struct node *node = new_node(g, OP_sinkhorn, 1, &x);
+    node->u.sinkhorn.n = n;
+    node->u.sinkhorn.rounds = rounds;
+    node->u.sinkhorn.eps = eps;
+    return like(g, node, x);
 }
 
 value_id graph_round_act(struct graph *g, value_id x) {
@@ -348,11 +382,25 @@ static uint32_t attention_cache(struct graph *g, const struct attention_args *a)
                                              .v_dim = a->v_dim});
 }
 
+static uint32_t beside_cache(struct graph *g, const struct attention_args *a) {
+    return new_cache(g, (struct cache_group){.kind = CACHE_FULL,
+                                             .every = a->every,
+                                             .kv_heads = a->kv_heads,
+                                             .k_dim = a->k_dim,
+                                             .v_dim = a->v_dim});
+}
+
+/* No more than the head's own keys is known of what a query sees beside them. */
+static bool fits_beside(const struct graph *g, const struct attention_args *a) {
+    return a->every > 0 && shape(g, a->beside).cols == a->kv_heads * a->k_dim &&
+           a->k_dim == a->v_dim && !a->bidirectional && !a->alibi && !a->has_by_distance;
+}
+
 /* Does each KV head have a list of its own? */
 static bool selects_by_head(const struct graph *g, const struct attention_args *a) {
     for (uint32_t i = 0; a->selects && i < g->nodes; i++)
         if (g->node[i].op == OP_index_select && g->node[i].out[0] == a->selection)
-            return g->node[i].u.index_select.block > 0;
+            return g->node[i].u.index_select.block > 0 && !g->node[i].u.index_select.whole;
     return false;
 }
 
@@ -366,16 +414,23 @@ value_id graph_attention(struct graph *g, value_id q, value_id k, value_id v,
     assert(!a->sinks || a->sinks->cols == a->heads);
     value_id in[NODE_INPUTS] = {q, k, v};
     uint32_t inputs = a->shares ? 1 : 3;
-    uint32_t selection = 0, by_distance = 0, sinks = 0;
+    uint32_t selection = 0, by_distance = 0, by_key = 0, sinks = 0, beside = 0;
     if (a->selects) in[selection = inputs++] = a->selection;
     if (a->has_by_distance) in[by_distance = inputs++] = a->by_distance;
     if (a->has_token_sinks) in[sinks = inputs++] = a->token_sinks;
-    assert(!a->bidirectional || !a->has_by_distance);
+    if (a->has_beside) in[beside = inputs++] = a->beside;
+    if (a->has_by_key) in[by_key = inputs++] = a->by_key;
+    assert(!a->bidirectional || !a->has_by_distance || a->places);
+    assert(!a->places || (a->bidirectional && !a->selects && (by_distance || by_key)));
+    assert(!a->offsets || (!a->alibi && !a->has_by_distance));
+    assert(g->failed || !a->has_beside || fits_beside(g, a));
     struct node *n = new_node(g, OP_attention, inputs, in);
     n->u.attention.selection = selection;
     n->u.attention.selections = selects_by_head(g, a) ? a->kv_heads : 1;
     n->u.attention.by_distance = by_distance;
     n->u.attention.sinks = sinks;
+    n->u.attention.beside = beside;
+    n->u.attention.every = a->every;
     n->weight[0] = a->sinks;
     n->u.attention.heads = a->heads;
     n->u.attention.kv_heads = a->kv_heads;
@@ -387,10 +442,15 @@ value_id graph_attention(struct graph *g, value_id q, value_id k, value_id v,
     n->u.attention.shares = a->shares;
     n->u.attention.selects = a->selects;
     n->u.attention.alibi = a->alibi;
+    n->u.attention.offsets = a->offsets;
+    n->u.attention.places = a->places;
+    n->u.attention.by_key = by_key;
+    n->u.attention.reach = a->reach;
     n->u.attention.scale = a->scale;
     n->u.attention.softcap = a->softcap;
     n->u.attention.cache = a->shares ? a->shared_cache : attention_cache(g, a);
-    g->bidirectional |= a->bidirectional;
+    if (a->has_beside) n->u.attention.beside_cache = beside_cache(g, a);
+    g->whole |= a->bidirectional;
     return output(g, n, a->heads * a->v_dim, ROWS_TOKENS);
 }
 
@@ -420,15 +480,17 @@ uint32_t graph_attention_cache(const struct graph *g, value_id out) {
 }
 
 value_id graph_index_select(struct graph *g, value_id q, value_id weights, value_id k,
-                            uint32_t used) {
+                            uint32_t used, uint32_t every) {
     uint32_t heads = shape(g, weights).cols, dim = shape(g, k).cols;
     assert(g->failed || (used > 0 && shape(g, q).cols == heads * dim));
     struct node *n = new_node(g, OP_index_select, 3, (value_id[]){q, k, weights});
     n->u.index_select.heads = heads;
     n->u.index_select.dim = dim;
     n->u.index_select.used = used;
-    n->u.index_select.cache =
-        new_cache(g, (struct cache_group){.kind = CACHE_FULL, .kv_heads = 1, .k_dim = dim});
+    n->u.index_select.every = every;
+    n->u.index_select.cache = new_cache(
+        g,
+        (struct cache_group){.kind = CACHE_FULL, .every = every, .kv_heads = 1, .k_dim = dim});
     return output(g, n, used, ROWS_TOKENS);
 }
 
@@ -447,6 +509,21 @@ value_id graph_block_select(struct graph *g, value_id q, value_id k, uint32_t bl
     return output(g, n, heads * used * block, ROWS_TOKENS);
 }
 
+value_id graph_whole_select(struct graph *g, value_id q, value_id k, uint32_t block,
+                            uint32_t used) {
+    uint32_t dim = shape(g, k).cols, heads = shape(g, q).cols / dim;
+    assert(g->failed || (used > 0 && SELECT_BLOCKS % block == 0));
+    struct node *n = new_node(g, OP_index_select, 2, (value_id[]){q, k});
+    n->u.index_select.heads = heads;
+    n->u.index_select.dim = dim;
+    n->u.index_select.used = used;
+    n->u.index_select.block = block;
+    n->u.index_select.whole = true;
+    n->u.index_select.cache =
+        new_cache(g, (struct cache_group){.kind = CACHE_FULL, .kv_heads = 1, .k_dim = dim});
+    return output(g, n, (used + 1) * block - 1, ROWS_TOKENS);
+}
+
 value_id graph_gather_rows(struct graph *g, value_id x) {
     struct node *n = new_node(g, OP_gather_rows, 1, &x);
     return output(g, n, shape(g, x).cols, ROWS_LOGITS);
@@ -456,27 +533,35 @@ value_id graph_pool(struct graph *g, value_id x, enum pool_kind kind) {
     assert(g->failed || shape(g, x).rows == ROWS_TOKENS);
     struct node *n = new_node(g, OP_pool, 1, &x);
     n->u.pool.kind = kind;
+    g->whole = true;
     return output(g, n, shape(g, x).cols, ROWS_SEQS);
 }
 
 /* A group has experts enough for its value, those left enough for a token. */
-static bool fits_route(const struct route_args *a, uint32_t experts) {
-    if (a->used < 1 || a->used > EXPERTS_USED_MAX || a->used > experts) return false;
-    if (experts > ROUTE_EXPERTS_MAX || a->always >= a->used) return false;
-    uint32_t choices = experts - a->always;
-    if ((a->bias && (a->bias->cols < choices || a->bias->cols > experts)) ||
-        (a->expert_scale && a->expert_scale->cols != experts))
-        return false;
-    if (a->groups <= 1) return true;
+enum route_fault graph_route_fault(const struct route_args *a, uint32_t experts) {
+    if (experts > ROUTE_EXPERTS_MAX) return ROUTE_FAULT_EXPERTS;
+    if (a->used < 1 || a->used > EXPERTS_USED_MAX || a->used > experts || a->always >= a->used)
+        return ROUTE_FAULT_USED;
+    if (a->groups <= 1) return ROUTE_FITS;
     uint32_t size = experts / a->groups, least = a->group == ROUTE_GROUP_TOP2 ? 2 : 1;
-    return a->groups <= ROUTE_GROUPS_MAX && experts % a->groups == 0 && size >= least &&
-           a->groups_used >= 1 && a->groups_used <= a->groups &&
-           a->used <= size * a->groups_used && !a->always;
+    bool fits = a->groups <= ROUTE_GROUPS_MAX && experts % a->groups == 0 && size >= least &&
+                a->groups_used >= 1 && a->groups_used <= a->groups &&
+                a->used <= size * a->groups_used && !a->always;
+    return fits ? ROUTE_FITS : ROUTE_FAULT_GROUPS;
+}
+
+static bool fits_route(const struct route_args *a, uint32_t experts) {
+    if (graph_route_fault(a, experts) != ROUTE_FITS) return false;
+    uint32_t choices = experts - a->always;
+    return (!a->bias || (a->bias->cols >= choices && a->bias->cols <= experts)) &&
+           (!a->expert_scale || a->expert_scale->cols == experts);
 }
 
 value_id graph_route(struct graph *g, value_id logits, const struct route_args *args) {
     assert(g->failed || fits_route(args, shape(g, logits).cols));
-    struct node *n = new_node(g, OP_route, 1, &logits);
+    assert(g->failed || !args->has_chosen || shape(g, args->chosen).cols == args->used);
+    value_id in[] = {logits, args->chosen};
+    struct node *n = new_node(g, OP_route, args->has_chosen ? 2 : 1, in);
     n->u.route = *args;
     if (args->scale == 0) n->u.route.scale = 1;
     n->bias[0] = args->bias;
@@ -534,8 +619,22 @@ static uint32_t new_state(struct graph *g, uint32_t floats) {
                                              .state_floats = (floats + 15) & ~(uint32_t)15});
 }
 
+value_id graph_embed_ngrams(struct graph *g, struct weight *w, const struct ngram_args *args) {
+    assert(args->order >= 2 && args->order <= NGRAM_ORDER_MAX);
+    struct node *n = new_node(g, OP_embed_ngrams, 0, NULL);
+    n->weight[0] = w;
+    n->u.embed_ngrams.args = *args;
+    n->u.embed_ngrams.cache = new_state(g, args->order - 1);
+    return output(g, n, (args->order - 1) * args->heads * w->cols, ROWS_TOKENS);
+}
+
 value_id graph_conv1d(struct graph *g, value_id x, struct weight *w, struct weight *bias,
                       uint32_t kernel) {
+    return graph_conv1d_apart(g, x, w, bias, kernel, 1);
+}
+
+value_id graph_conv1d_apart(struct graph *g, value_id x, struct weight *w, struct weight *bias,
+                            uint32_t kernel, uint32_t step) {
     uint32_t cols = shape(g, x).cols;
     assert(g->failed || (shape(g, x).rows == ROWS_TOKENS && kernel >= 1 && w->rows == cols &&
                          w->cols == kernel && (!bias || bias->cols == cols)));
@@ -543,7 +642,15 @@ value_id graph_conv1d(struct graph *g, value_id x, struct weight *w, struct weig
     n->weight[0] = w;
     n->bias[0] = bias;
     n->u.conv1d.kernel = kernel;
-    n->u.conv1d.cache = new_state(g, (kernel - 1) * cols);
+    n->u.conv1d.step = step;
+    n->u.conv1d.cache = new_state(g, (kernel - 1) * step * cols);
+    return like(g, n, x);
+}
+
+value_id graph_rglru(struct graph *g, value_id x, value_id log_decay) {
+    assert(g->failed || shape(g, x).cols == shape(g, log_decay).cols);
+    struct node *n = new_node(g, OP_rglru, 2, (value_id[]){x, log_decay});
+    n->u.rglru.cache = new_state(g, shape(g, x).cols);
     return like(g, n, x);
 }
 
@@ -552,6 +659,19 @@ value_id graph_token_shift(struct graph *g, value_id x) {
     struct node *n = new_node(g, OP_token_shift, 1, &x);
     n->u.token_shift.cache = new_state(g, shape(g, x).cols);
     return like(g, n, x);
+}
+
+value_id graph_compress(struct graph *g, value_id kv, value_id gate, struct weight *bias,
+                        uint32_t every, bool overlaps) {
+    uint32_t series = overlaps ? 2 : 1, all = shape(g, kv).cols, cols = all / series;
+    assert(g->failed || (all == series * cols && shape(g, gate).cols == all && every > 0 &&
+                         bias->rows == every && bias->cols == all));
+    struct node *n = new_node(g, OP_compress, 2, (value_id[]){kv, gate});
+    n->weight[0] = bias;
+    n->u.compress.every = every;
+    n->u.compress.overlaps = overlaps;
+    n->u.compress.cache = new_state(g, 3 * all);
+    return output(g, n, cols, ROWS_TOKENS);
 }
 
 static bool delta_shapes(const struct graph *g, const struct delta_args *a) {

@@ -93,14 +93,20 @@ struct cache {
 struct cache_group {
     enum cache_kind kind;
     uint32_t window;           /* most positions that a query sees, itself included; FULL: 0 */
+    uint32_t every;            /* > 1: it has an entry for so many positions, which comes with the
+                                  last of them; a page holds PAGE_TOKENS entries */
     uint32_t kv_heads, k_dim, v_dim;
     uint32_t state_floats;     /* CACHE_STATE: of one layer, a multiple of 16 */
     uint32_t layers;
 };
+/* Entries of so many positions. */
+static inline uint32_t cache_entries(const struct cache_group *g, uint32_t positions) {
+    return g->every > 1 ? positions / g->every : positions;
+}
 
 /* ---- nodes ---- */
 
-enum { EXPERTS_USED_MAX = ROUTE_USED_MAX };
+enum { EXPERTS_USED_MAX = ROUTE_USED_MAX, MIX_MAX = 64 };
 
 /* The experts of a token and their weights. Chosen are the `used` experts of the largest score +
  * bias, in descending order, equal ones by number. */
@@ -110,6 +116,8 @@ struct route_args {
     struct weight *bias;         /* [experts], or of those to choose, added for choosing only;
                                     NULL = none */
     bool bias_to_logits;         /* it is added to the logits, not to the scores */
+    bool has_chosen;             /* the token's experts are given: */
+    value_id chosen;             /* [used], whose order stays */
     uint32_t groups;             /* of equally many experts; 0, 1 = none. Experts are chosen from */
     uint32_t groups_used;        /* the best so many groups */
     enum route_group group;
@@ -122,7 +130,7 @@ struct route_args {
     float jitter_eps;            /* ROUTE_SPARSEMIXER */
 };
 
-enum { NODE_INPUTS = 6, NODE_OUTPUTS = 4 };
+enum { NODE_INPUTS = 8, NODE_OUTPUTS = 4 };
 enum position_factor { POSITION_STEPS, POSITION_LOG, POSITION_POWER };
 
 /* Angles of a rotary embedding: (float)pos * freq. A sequence that was admitted for more than
@@ -136,7 +144,21 @@ struct rope_table_args {
     uint32_t original;
     const float *freq_long; /* [half] or NULL */
     float magnitude_long;   /* that goes with it; 0: the same */
+    uint32_t every;         /* > 1: a token has the angles of the last multiple of it */
     float dynamic, base;
+    uint32_t back;          /* angles are those of the position so many before, or of 0 */
+};
+
+/* Rows of a table by hashes: of each order n of 2 .. `order`, a token and the n - 1 before it, and
+ * of each of its `heads` heads h, order after order, row first[h] + hash % size[h]; hash is the XOR
+ * over i < n of multiplier[i] * (the token i back), in 64 bits. At and before a token `end` that is
+ * before the token's own, and before the sequence, all tokens are `end`. The arrays outlive the
+ * graph. */
+struct ngram_args {
+    uint32_t order, heads;
+    int32_t end;
+    const uint64_t *multiplier;   /* [order] */
+    const uint64_t *size, *first; /* [(order - 1) * heads] */
 };
 struct node {
     enum op op;
@@ -149,6 +171,11 @@ struct node {
                                             route: [0] its bias, [1] its scale of experts */
     union {
         struct { float scale; } embed;
+        struct { uint32_t width; } dot;              /* in: a, b */
+        struct {
+            struct ngram_args args;
+            uint32_t cache;
+        } embed_ngrams;                              /* state: the last order - 1 tokens */
         struct {
             enum norm_kind kind;
             float eps;
@@ -157,6 +184,7 @@ struct node {
         struct { enum act_kind kind; } act;
         struct { enum act_kind act; } glu;         /* in: gate, up */
         struct glu_clamp glu_clamped;              /* in: gate, up */
+        struct xielu xielu;
         struct { float low, high; } clamp;
         struct { uint32_t a_cols, b_cols, groups; } concat;
         struct { uint32_t groups, total, start, len; } slice;
@@ -172,6 +200,8 @@ struct node {
         struct { enum pool_kind kind; } pool;
         struct { float by; } sparsify;
         struct { float floor; } match_rms;
+        struct { uint32_t from, to, width; } mix;  /* in: x [from * width], w [from * to] */
+        struct { uint32_t n, rounds; float eps; } sinkhorn;
         struct rope_table_args rope_table; /* out: [tokens, 2 * half], cos then sin */
         struct {
             uint32_t heads, head_dim;    /* cols = heads * head_dim */
@@ -185,25 +215,38 @@ struct node {
             uint32_t window, chunk;      /* as attention_args */
             uint32_t cache;              /* index into graph.cache */
             bool bidirectional, shares, selects;
-            const float *alibi;          /* [heads] or NULL */
-            uint32_t selection, by_distance, sinks; /* which input, 0 = none */
+            const float *alibi, *offsets; /* [heads]; [heads][2 * reach + 1]; or NULL */
+            const uint32_t *places;      /* [2 * reach + 1] or NULL */
+            uint32_t reach;
+            uint32_t selection, by_distance, by_key, sinks, beside; /* which input, 0 = none */
+            uint32_t every, beside_cache; /* of what is beside */
             uint32_t selections;         /* lists in a row of the selection: 1 or kv_heads */
         } attention;                     /* in: q [heads*k_dim], unless it shares k and v, then of
                                             the last three what there is; out: [heads*v_dim] */
         struct {
             uint32_t heads, dim, used;
-            uint32_t block, local;       /* block > 0: used blocks of positions for each head */
+            uint32_t block, local;       /* block > 0: used blocks of positions for each head, */
+            bool whole;                  /* or for all, of those that are complete */
+            uint32_t every;              /* > 1: of each so many positions the last has a key */
             uint32_t cache;
         } index_select;                  /* in: q [heads*dim], k [dim] and, without blocks, weights
                                             [heads]; out: [used] positions in ascending order, then
-                                            infinities; with blocks [heads * used * block] */
-        struct route_args route;         /* in: logits [experts]; out: [2 * used], the weights, then
-                                            the experts' numbers as floats */
+                                            infinities; with blocks [heads * used * block], whole
+                                            ones [(used + 1) * block - 1] */
+        struct route_args route;         /* in: logits [experts], and the chosen where it has; out:
+                                            [2 * used], the weights, then the experts' numbers as
+                                            floats */
         struct { uint32_t first; } route_rest; /* in: route */
         struct {
-            uint32_t kernel, cache;      /* state: the last kernel - 1 rows of x, oldest first */
+            uint32_t kernel, step, cache; /* state: the last (kernel - 1) * step rows of x, oldest
+                                             first */
         } conv1d;                        /* weight[0]: w; bias[0] */
+        struct { uint32_t cache; } rglru; /* in: x, log decay; state: the last row */
         struct { uint32_t cache; } token_shift; /* state: the last row */
+        struct {
+            uint32_t every, cache;       /* state: as kernels.h */
+            bool overlaps;
+        } compress;                      /* in: kv, gate; weight[0]: the gates' bias */
         struct {
             uint32_t heads, k_heads, k_dim, v_dim;
             bool delta, k_tiled;
@@ -238,7 +281,8 @@ struct graph {
     value_id logits;                     /* ROWS_LOGITS: [vocab], or an encoder's last states */
     value_id embedding, pooled;          /* ROWS_SEQS: what a sequence is embedded as; what a head
                                             of the model says about it; NO_VALUE: none */
-    bool bidirectional;                  /* a token sees later ones: a sequence is one step */
+    bool whole;                          /* a sequence is one step: a token sees later ones, or
+                                            its rows are pooled */
     int32_t layer;                       /* stamped on new nodes */
     bool failed;                         /* out of memory while building */
 };
@@ -251,6 +295,9 @@ value_id graph_embed(struct graph *g, struct weight *w, float scale);
 /* Rows of a learned position table: that of each token's position + offset, which the recipe keeps
  * within the table. */
 value_id graph_embed_position(struct graph *g, struct weight *w, int32_t offset);
+/* w [rows, cols], or a table of equal parts, its matrices; y [(order - 1) * heads * cols]. Makes a
+ * cache of its own. */
+value_id graph_embed_ngrams(struct graph *g, struct weight *w, const struct ngram_args *args);
 /* w and bias [width], or [cols]: then each run of width has its own. */
 value_id graph_norm(struct graph *g, value_id x, struct weight *w, struct weight *bias,
                     enum norm_kind kind, float eps, uint32_t width);
@@ -266,6 +313,7 @@ value_id graph_act(struct graph *g, value_id x, enum act_kind act);
 value_id graph_glu(struct graph *g, value_id gate, value_id up, enum act_kind act);
 value_id graph_glu_clamped(struct graph *g, value_id gate, value_id up,
                            const struct glu_clamp *clamp);
+value_id graph_xielu(struct graph *g, value_id x, const struct xielu *args);
 value_id graph_add(struct graph *g, value_id a, value_id b);
 /* b may be narrower, as the gate above. */
 value_id graph_mul(struct graph *g, value_id a, value_id b);
@@ -294,8 +342,15 @@ value_id graph_tile(struct graph *g, value_id x, uint32_t groups, uint32_t width
 value_id graph_softcap(struct graph *g, value_id x, float cap);
 /* y = max(x - (mean + by * deviation), 0), both of the whole row (Gemma 3n's sparse activations) */
 value_id graph_sparsify(struct graph *g, value_id x, float by);
+/* y[i] = the sum of a * b over the i-th run of `width` columns */
+value_id graph_dot(struct graph *g, value_id a, value_id b, uint32_t width);
 /* y = a * sqrt(mean(b^2)) / sqrt(max(mean(a^2), floor)) */
 value_id graph_match_rms(struct graph *g, value_id a, value_id b, float floor);
+/* Groups of `width` columns: group k of y is the sum over j of w[j * to + k] times group j of x. */
+value_id graph_mix(struct graph *g, value_id x, value_id w, uint32_t width);
+/* Each row a matrix [n][n]: the softmax of its rows, + eps, whose columns and rows are then in turn
+ * divided by their sums + eps, the columns `rounds` times, the rows between (arXiv 1306.0895). */
+value_id graph_sinkhorn(struct graph *g, value_id x, uint32_t n, uint32_t rounds, float eps);
 /* y = round(x * s) / s with s = 127 / max(|x|) of the row: what 8 bits hold of it (BitNet) */
 value_id graph_round_act(struct graph *g, value_id x);
 value_id graph_rope_table(struct graph *g, const struct rope_table_args *args);
@@ -313,21 +368,34 @@ bool graph_depends_on_length(const struct graph *g);
  *     token_sinks     the same, a column for each head
  *     by_distance     [heads * distances], the token's: that of pos_q - pos_k is added to a score,
  *                     0 where the distance is larger
+ *     places          [2 * reach + 1], in the graph's arena, with by_distance of `spans` columns a
+ *                     head: places[reach + pos_q - pos_k] says which of them is added; by_key, if
+ *                     there is one, has the same of the key's token, which is added, too
  *     alibi           [heads] slopes, in the graph's arena (models/blocks/alibi.h)
+ *     offsets         [heads][2 * reach + 1], likewise: [reach + pos_q - pos_k] is added to a
+ *                     score, 0 where the distance is larger than `reach`; without these two
  *     shares          k and v are NO_VALUE: nothing is stored; shared_cache, an earlier node's, is
  *                     read. kv_heads, k_dim and v_dim are that node's; its keys must still be
  *                     there: window and chunk are that node's, or it has neither, or the window is
  *                     a smaller one
  *     selects         of the keys above, those in the token's row of `selection`, an index_select's
- *                     value; at least one of them. Of a block_select's each KV head has its own */
+ *                     value; at least one of them. Of a block_select's each KV head has its own
+ *     beside          [kv_heads * k_dim], k_dim = v_dim: further keys, and the values of the same
+ *                     numbers, in a cache of their own: the rows of positions every - 1,
+ *                     2 * every - 1, ... up to the query's own, whatever the window. What selects
+ *                     then selects of these alone, by their numbers, and may select none */
 struct attention_args {
-    uint32_t heads, kv_heads, k_dim, v_dim, window, chunk;
+    uint32_t heads, kv_heads, k_dim, v_dim, window, chunk, every;
     float scale, softcap;
-    bool bidirectional, shares, selects, has_token_sinks, has_by_distance;
+    bool bidirectional, shares, selects, has_token_sinks, has_by_distance, has_beside;
     uint32_t shared_cache;     /* as graph_attention_cache() gives it */
-    value_id selection, token_sinks, by_distance;
+    value_id selection, token_sinks, by_distance, beside;
     struct weight *sinks;
-    const float *alibi;
+    const float *alibi, *offsets;
+    const uint32_t *places;
+    uint32_t reach;
+    bool has_by_key;
+    value_id by_key;
 };
 /* Makes the layer's cache too, unless it shares one: of a window or a chunk, or full. */
 value_id graph_attention(struct graph *g, value_id q, value_id k, value_id v,
@@ -338,17 +406,22 @@ uint32_t graph_positions(const struct graph *g);
 uint32_t graph_attention_cache(const struct graph *g, value_id out);
 /* The `used` positions up to each token's own with the largest sum over heads of
  * weights[head] * max(q[head] . k, 0), all while there are fewer; of equal ones the earliest. Makes
- * a cache for k, whose V has no features. */
+ * a cache for k, whose V has no features. every > 1: of the keys of positions every - 1,
+ * 2 * every - 1, ... alone, by their numbers. */
 value_id graph_index_select(struct graph *g, value_id q, value_id weights, value_id k,
-                            uint32_t used);
+                            uint32_t used, uint32_t every);
 /* For each head, of q alone, the positions up to the token's own in the `used` blocks of `block`
  * positions with the largest of their q[head] . k; the last `local` blocks are always among them.
  * block divides SELECT_BLOCKS, local is at most `used`. */
 enum { SELECT_BLOCKS = 512 };
 value_id graph_block_select(struct graph *g, value_id q, value_id k, uint32_t block, uint32_t used,
                             uint32_t local);
+/* Positions for all heads: those in the `used` complete blocks up to the token's own position with
+ * the largest sum over heads of max(q[head] . k, 0), k the last position's of a block; and those
+ * after the last complete block. block divides SELECT_BLOCKS. */
+value_id graph_whole_select(struct graph *g, value_id q, value_id k, uint32_t block, uint32_t used);
 value_id graph_gather_rows(struct graph *g, value_id x);
-/* Token rows to one row a sequence of the step, whose tokens are all in it (bidirectional). */
+/* Token rows to one row a sequence of the step, whose tokens are all in it (whole). */
 value_id graph_pool(struct graph *g, value_id x, enum pool_kind kind);
 /* Mixture of experts. What takes a route follows it before the next route: a device groups the
  * pairs of one at a time. linear_experts: x are token rows, each multiplied with the matrices of
@@ -357,6 +430,9 @@ value_id graph_pool(struct graph *g, value_id x, enum pool_kind kind);
  * matrix are 0. combine: the sum of each token's pairs by weight, in the order of the route.
  * route_rest: one column, the sum of the weights of those experts of a token that are numbered
  * from `first` (which experts without a matrix multiply the token's own row by). */
+enum route_fault { ROUTE_FITS, ROUTE_FAULT_EXPERTS, ROUTE_FAULT_USED, ROUTE_FAULT_GROUPS };
+/* What of the numbers no route of so many experts can have; graph_route takes no such ones. */
+enum route_fault graph_route_fault(const struct route_args *args, uint32_t experts);
 value_id graph_route(struct graph *g, value_id logits, const struct route_args *args);
 void graph_linear_experts(struct graph *g, value_id x, value_id route, uint32_t n,
                           struct weight *const *w, struct weight *const *bias, value_id *out);
@@ -375,8 +451,19 @@ value_id graph_split_pairs(struct graph *g, value_id x, value_id route);
  * sequence; w [cols of x, kernel]; bias may be NULL. No activation. */
 value_id graph_conv1d(struct graph *g, value_id x, struct weight *w, struct weight *bias,
                       uint32_t kernel);
+/* The same over every step-th token: x[t - (kernel - 1 - j) * step]. */
+value_id graph_conv1d_apart(struct graph *g, value_id x, struct weight *w, struct weight *bias,
+                            uint32_t kernel, uint32_t step);
+/* y[t] = a * y[t - 1] + sqrt(1 - a^2) * x[t] with a = exp(log_decay[t]) <= 1; y[0] = x[0]. */
+value_id graph_rglru(struct graph *g, value_id x, value_id log_decay);
 /* y[t] = x[t - 1], zeros at 0. */
 value_id graph_token_shift(struct graph *g, value_id x);
+/* Positions are cut into blocks at multiples of `every`. y[t] is the mean of kv over the token's
+ * block up to its own row, each column weighted by exp(gate + bias), bias [every, cols] by the
+ * position in the block: whole in the block's last row. overlaps: the second half of the columns is
+ * taken so, together with the first half over all of the block before (DeepSeek-V4). */
+value_id graph_compress(struct graph *g, value_id kv, value_id gate, struct weight *bias,
+                        uint32_t every, bool overlaps);
 
 /* For each head a matrix S [k_dim][v_dim] that begins as zeros; for each token
  *     S = diag(a) S

@@ -206,13 +206,28 @@ void heads_gather(const float *x, size_t stride, uint32_t rows, uint32_t cols, f
  * (The chunked forms of these recurrences, which would make products of matrices of a prompt, round
  * otherwise than one token at a time, and cannot keep the law.) */
 
-/* acc = bias; acc = fma(w[j], the input kernel - 1 - j tokens ago, acc) for j in order. */
+/* acc = bias; acc = fma(w[j], the input (kernel - 1 - j) * step tokens ago, acc) for j in order. */
 struct conv1d_job {
     const float *x, *w, *bias; /* w [kernel][cols], bias [cols] or NULL */
-    float *y, *state;          /* [kernel - 1][cols], oldest input first */
-    uint32_t cols, kernel, tokens;
+    float *y, *state;          /* [(kernel - 1) * step][cols], oldest input first */
+    uint32_t cols, kernel, step, tokens;
 };
 typedef void conv1d_fn(const struct conv1d_job *job, uint32_t col0, uint32_t col1);
+
+/* A mean of exponent `top` for each column, with x = gate + bias of the token's place in its block:
+ *     t = max(top, x); e = exp(top - t); f = exp(x - t)
+ *     sum = fma(e, sum, f * kv); weights = fma(e, weights, f); top = t; y = sum / weights
+ * A block's first token begins with an empty mean (weights 0), or where blocks overlap with that of
+ * the first half of the columns over the block before, the means being of the second half then. */
+struct compress_job {
+    const float *kv, *gate, *bias; /* [halves * cols], [halves * cols], [every][halves * cols] */
+    float *y, *state;              /* sum, weights, top: [cols] each; where blocks overlap then
+                                      those of the first half */
+    uint32_t cols, every, tokens;
+    uint32_t at;                   /* the first token's place in its block */
+    bool overlaps;
+};
+typedef void compress_fn(const struct compress_job *job, uint32_t col0, uint32_t col1);
 
 /* One head; lanes are columns of S [k_dim][v_dim]:
  *     r = 0; for i in order: r = fma(k[i], a[i] * S[i], r)            delta
@@ -244,6 +259,17 @@ struct mlstm_job {
     uint32_t k_dim, v_dim, tokens;
     float scale, eps;
 };
+
+/* For each column, with log_decay <= 0:
+ *     a = exp(log_decay); s = sqrt(-expm1(2 * log_decay)); h = fma(a, h, s * x); y = h
+ * and h = x for the first token of a sequence. */
+struct rglru_job {
+    const float *x, *log_decay;
+    float *y, *state;          /* h [cols] */
+    uint32_t cols, tokens;
+    bool starts;               /* the first token is the sequence's first */
+};
+typedef void rglru_fn(const struct rglru_job *job, uint32_t col0, uint32_t col1);
 
 /* Columns that share B and C [n]; a and state [n][cols]; for i in order, from y = 0:
  *     h[i] = fma(dt * x, B[i], exp(dt * a[i]) * h[i]); y = fma(C[i], h[i], y)
@@ -282,9 +308,10 @@ struct route_job {
     float normalize_eps, scale;
     const float *expert_scale; /* [experts] or NULL */
     float jitter_eps;
+    const float *chosen;       /* [used], or NULL */
 };
-/* The chosen experts as floats: first by what `score` of the experts and the job's bias and groups
- * say, then those that are always used. Plain C, for every table. */
+/* The chosen experts as floats: those of the job; or first by what `score` of the experts and the
+ * job's bias and groups say, then those that are always used. Plain C, for every table. */
 void route_choose(const struct route_job *job, const float *logits, const float *score,
                   float *expert);
 
@@ -293,6 +320,21 @@ struct concat {
     uint32_t a_cols, b_cols, groups;
     bool a_once, b_once; /* the same columns in all groups */
 };
+
+/* Of each token in turn, for orders 2 .. `order` and their `heads` heads, rows of a table decoded
+ * side by side; see graph.h. Plain C, for every table. */
+struct ngram_job {
+    const struct quant *quant;
+    const void *const *part;   /* the table: row r is row r % part_rows of part r / part_rows */
+    uint32_t part_rows, cols;
+    size_t row_bytes;
+    uint32_t order, heads, tokens;
+    int32_t end;
+    const uint64_t *multiplier, *size, *first; /* [order], [(order - 1) * heads] each */
+    const int32_t *id;
+    float *y, *state;          /* [order - 1] the token ids before, + 1, newest first; 0: none */
+};
+void embed_ngrams(const struct ngram_job *job);
 
 /* The row of a table of `rows` positions for pos + offset, decoded. */
 void embed_position(const struct quant *quant, const void *table, size_t row_bytes, uint32_t cols,
@@ -326,6 +368,7 @@ struct kernels {
     void (*glu[ACT_KINDS])(const float *gate, const float *up, float *y, size_t n, size_t run);
     void (*glu_clamped)(const float *gate, const float *up, const struct glu_clamp *clamp,
                         float *y, size_t n);
+    void (*xielu)(const float *x, const struct xielu *args, float *y, size_t n);
     /* One row; see graph_concat. */
     void (*concat)(const struct concat *from, float *y);
     /* y = columns [start, start + len) of each of `groups` groups of `total`. */
@@ -336,6 +379,8 @@ struct kernels {
     float (*position_factor)(uint32_t pos, float beta, uint32_t offset, float period);
     /* (1 + (pos + offset) / period)^exponent */
     float (*position_power)(uint32_t pos, float exponent, uint32_t offset, float period);
+    /* One run: the 16-lane sum of a[i] * b[i]. */
+    float (*dot)(const float *a, const float *b, uint32_t n);
     /* One row; see graph.h. A row of zeros, and what a NaN or an infinity makes of one, divides by
      * 1e-5 in place of its largest size. */
     void (*sparsify)(const float *x, float by, float *y, uint32_t n);
@@ -366,11 +411,19 @@ struct kernels {
     /* y = sum of weight[i] * x[row[i]], rows of cols: a product, then fused multiply-adds. */
     void (*combine)(const float *x, const uint32_t *row, const float *weight, uint32_t used,
                     uint32_t cols, float *y);
+    /* One row: a product, then fused multiply-adds in order of the groups of x. */
+    void (*mix)(const float *x, const float *w, uint32_t from, uint32_t to, uint32_t width,
+                float *y);
+    /* One row: x [n][n]; y = exp(x - top) by row, over its sum, + eps; then columns over their
+     * sum + eps, and `rounds` - 1 times rows, then columns. Sums in order of the index. */
+    void (*sinkhorn)(const float *x, uint32_t n, uint32_t rounds, float eps, float *y);
+    compress_fn *compress;
     conv1d_fn *conv1d;
     /* y[t] = x[t - 1]; state [cols]: the last row. */
     void (*token_shift)(const float *x, float *state, float *y, uint32_t cols, uint32_t tokens);
     void (*delta)(const struct delta_job *job);
     void (*mlstm)(const struct mlstm_job *job);
+    rglru_fn *rglru;
     scan_fn *scan;
     wkv4_fn *wkv4;
     void (*attention_store)(const struct attention_store *job);

@@ -9,8 +9,8 @@ const struct recipe model_arcee = {
     .hf_class = "ArceeForCausalLM",
     .act = "relu2",
     KEYS(decoder_keys, decoder_bias_keys),
-    TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_paired_biases, decoder_mlp_biases,
-            decoder_plain_mlp),
+    TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_paired_biases,
+            decoder_plain_mlp_biases, decoder_plain_mlp),
     .derive = decoder_derive,
     .layer = decoder_paired_layer,
 };

@@ -1,85 +1,124 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bert.c: BertModel (arXiv 1810.04805) and its classifiers: learned positions, norms on the sums,
- * biases everywhere. In GGUF also RoBERTa and DistilBERT, which llama.cpp's converter writes so. */
+ * bert.c: BertModel (arXiv 1810.04805), its classifiers and BertLMHeadModel: learned positions,
+ * norms on the sums, biases everywhere. ErnieModel adds vectors of tasks, of which a text has the
+ * first; BertGenerationDecoder has no types and no head but the logits. In GGUF also RoBERTa and
+ * DistilBERT, which llama.cpp's converter writes so. */
 #include "models/bert.h"
-
-#include "models/blocks/decoder.h"
 
 #define LAYER "{m}encoder.layer.{i}."
 
+const struct key bert_keys[] = {
+    WHOLE("embd", NULL, "embedding_size|input_embedding_size", OPTIONAL, 0, 0, 1 << 20),
+    {0},
+};
+
 const struct tensor bert_embeddings[] = {
-    MATRIX("token_embd.weight", "{m}embeddings.word_embeddings.weight", "vocab", "width",
-           REQUIRED),
-    MATRIX("token_types.weight", "{m}embeddings.token_type_embeddings.weight", "types", "width",
+    MATRIX("token_embd.weight", "{m}embeddings.word_embeddings.weight", "vocab", "embd", REQUIRED),
+    MATRIX("token_types.weight", "{m}embeddings.token_type_embeddings.weight", "types", "embd",
            OPTIONAL),
-    VECTOR("token_embd_norm.weight",
-           "{m}embeddings.LayerNorm.weight|{m}embeddings.LayerNorm.gamma", "width", REQUIRED),
-    VECTOR("token_embd_norm.bias", "{m}embeddings.LayerNorm.bias|{m}embeddings.LayerNorm.beta",
-           "width", REQUIRED),
+    MATRIX("position_embd.weight", "{m}embeddings.position_embeddings.weight", "positions", "embd",
+           REQUIRED, .from_hf = "part(1,before+positions,before)"),
+    ENCODER_NORM("token_embd_norm", "{m}embeddings.LayerNorm", "embd"),
     KNOWN("position_ids", "{m}embeddings.position_ids", "positions are counted"),
     {0},
 };
 
-const struct tensor bert_layers[] = {
-    MATRIX("blk.{i}.attn_q.weight", LAYER "attention.self.query.weight", "heads*k_dim", "width",
-           REQUIRED),
-    VECTOR("blk.{i}.attn_q.bias", LAYER "attention.self.query.bias", "heads*k_dim", REQUIRED),
-    MATRIX("blk.{i}.attn_k.weight", LAYER "attention.self.key.weight", "heads*k_dim", "width",
-           REQUIRED),
-    VECTOR("blk.{i}.attn_k.bias", LAYER "attention.self.key.bias", "heads*k_dim", REQUIRED),
-    MATRIX("blk.{i}.attn_v.weight", LAYER "attention.self.value.weight", "heads*v_dim", "width",
-           REQUIRED),
-    VECTOR("blk.{i}.attn_v.bias", LAYER "attention.self.value.bias", "heads*v_dim", REQUIRED),
-    MATRIX("blk.{i}.attn_output.weight", LAYER "attention.output.dense.weight", "width",
-           "heads*v_dim", REQUIRED),
-    VECTOR("blk.{i}.attn_output.bias", LAYER "attention.output.dense.bias", "width", REQUIRED),
-    VECTOR("blk.{i}.attn_output_norm.weight",
-           LAYER "attention.output.LayerNorm.weight|" LAYER "attention.output.LayerNorm.gamma",
-           "width", REQUIRED),
-    VECTOR("blk.{i}.attn_output_norm.bias",
-           LAYER "attention.output.LayerNorm.bias|" LAYER "attention.output.LayerNorm.beta",
-           "width", REQUIRED),
-    MATRIX("blk.{i}.ffn_up.weight", LAYER "intermediate.dense.weight", "ffn", "width", REQUIRED),
-    VECTOR("blk.{i}.ffn_up.bias", LAYER "intermediate.dense.bias", "ffn", REQUIRED),
-    MATRIX("blk.{i}.ffn_down.weight", LAYER "output.dense.weight", "width", "ffn", REQUIRED),
-    VECTOR("blk.{i}.ffn_down.bias", LAYER "output.dense.bias", "width", REQUIRED),
-    VECTOR("blk.{i}.layer_output_norm.weight",
-           LAYER "output.LayerNorm.weight|" LAYER "output.LayerNorm.gamma", "width", REQUIRED),
-    VECTOR("blk.{i}.layer_output_norm.bias",
-           LAYER "output.LayerNorm.bias|" LAYER "output.LayerNorm.beta", "width", REQUIRED),
+#define DENSE                                                                             \
+    ENCODER_LAYER(LAYER "attention.self.query", LAYER "attention.self.key",               \
+                  LAYER "attention.self.value", LAYER "attention.output.dense",           \
+                  LAYER "intermediate.dense", LAYER "output.dense")
+const struct tensor bert_dense[] = {
+    DENSE,
     {0},
 };
 
-static const struct tensor tensors[] = {
-    MATRIX("position_embd.weight", "{m}embeddings.position_embeddings.weight", "positions",
-           "width", REQUIRED),
-    MATRIX("cls.weight", "{m}pooler.dense.weight", "width", "width", OPTIONAL),
-    VECTOR("cls.bias", "{m}pooler.dense.bias", "width", OPTIONAL),
-    MATRIX("cls.output.weight", "classifier.weight", "labels", "width", OPTIONAL),
-    VECTOR("cls.output.bias", "classifier.bias", "labels", OPTIONAL),
+const struct tensor bert_layers[] = {
+    DENSE,
+    ENCODER_NORMS_AFTER(LAYER "attention.output.LayerNorm", LAYER "output.LayerNorm"),
+    {0},
+};
+
+const struct tensor bert_head_tensors[] = {
+    ENCODER_DENSE("cls", "{m}pooler.dense", "width", "width", OPTIONAL),
+    ENCODER_SCORES("classifier"),
     KNOWN("mlm", "cls.*", "words in gaps are not guessed"),
     {0},
 };
 
-ob_status bert_refuse(struct build *b, ob_error *error) {
+const struct tensor bert_causal_head[] = {
+    ENCODER_DENSE("head", "cls.predictions.transform.dense", "embd", "width", REQUIRED),
+    ENCODER_NORM("output_norm", "cls.predictions.transform.LayerNorm", "embd"),
+    MATRIX("output.weight", "cls.predictions.decoder.weight", "vocab", "embd", OPTIONAL),
+    VECTOR("output.bias", "cls.predictions.bias|cls.predictions.decoder.bias", "vocab", REQUIRED),
+    KNOWN("pairs", "cls.seq_relationship.*", "pairs of texts are not judged"),
+    KNOWN("twin", "cls.predictions.decoder.bias", "is cls.predictions.bias"),
+    {0},
+};
+
+static const struct tensor tasks[] = {
+    MATRIX("task_types.weight", "{m}embeddings.task_type_embeddings.weight", "task_types", "width",
+           OPTIONAL),
+    {0},
+};
+
+static const struct key task_keys[] = {
+    WHOLE("task_types", NULL, "task_type_vocab_size", OPTIONAL, 3, 0, 65536),
+    {0},
+};
+
+static const struct tensor generation[] = {
+    MATRIX("output.weight", "lm_head.decoder.weight", "vocab", "embd", OPTIONAL),
+    VECTOR("output.bias", "lm_head.bias|lm_head.decoder.bias", "vocab", REQUIRED),
+    KNOWN("twin", "lm_head.decoder.bias", "is lm_head.bias"),
+    {0},
+};
+
+static ob_status refuse_positions(struct build *b, ob_error *error) {
     struct str positions;
+    if (!build_str(b, NULL, "position_embedding_type", &positions) ||
+        str_is(positions, "absolute"))
+        return OB_OK;
+    return build_refuse(b, OB_ERR_UNSUPPORTED, "", "position_embedding_type", error,
+                        "positions \"%.*s\" are not supported", STR_ARG(positions));
+}
+
+static ob_status widths(struct build *b, ob_error *error) {
+    double embd = build_number(b, "embd");
+    ob_status s = refuse_positions(b, error);
+    if (embd <= 0) embd = b->hp->width;
+    if (s == OB_OK) s = build_set(b, "embd", embd, error);
+    if (s == OB_OK) s = build_set(b, "projects", embd != b->hp->width, error);
+    return s == OB_OK ? bert_skip_positions(b, 0, error) : s;
+}
+
+ob_status bert_skip_positions(struct build *b, uint32_t before, ob_error *error) {
+    uint32_t rows = b->hp->context;
+    if (rows > 0 && rows <= before)
+        return build_refuse(b, OB_ERR_FORMAT, "", "max_position_embeddings", error,
+                            "%u positions, of which the first %u are not used", rows, before);
+    if (rows > 0) b->hp->context = rows - before;
+    ob_status s = build_set(b, "before", before, error);
+    return s == OB_OK ? build_set(b, "positions", b->hp->context, error) : s;
+}
+
+ob_status bert_sizes(struct build *b, const char *classes, ob_error *error) {
     bool decoder = false;
-    ob_status s = build_flag(b, NULL, "is_decoder", &decoder, error);
-    if (s != OB_OK) return s;
-    if (decoder)
-        return build_refuse(b, OB_ERR_UNSUPPORTED, "is_decoder", "is_decoder", error,
-                            "an encoder used as a decoder is not supported");
-    if (build_str(b, NULL, "position_embedding_type", &positions) &&
-        !str_is(positions, "absolute"))
-        return build_refuse(b, OB_ERR_UNSUPPORTED, "", "position_embedding_type", error,
-                            "positions \"%.*s\" are not supported", STR_ARG(positions));
-    return OB_OK;
+    ob_status s = widths(b, error);
+    if (s == OB_OK) s = build_flag(b, NULL, "is_decoder", &decoder, error);
+    if (s == OB_OK && decoder)
+        s = build_refuse(b, OB_ERR_UNSUPPORTED, "is_decoder", "is_decoder", error,
+                         "an encoder used as a decoder is not supported");
+    return s == OB_OK ? encoder_sizes(b, "cls.output.weight", classes, error) : s;
+}
+
+ob_status bert_causal_derive(struct build *b, ob_error *error) {
+    ob_status s = widths(b, error);
+    b->hp->head_act = b->hp->act;
+    return s == OB_OK ? encoder_causal_sizes(b, error) : s;
 }
 
 static ob_status derive(struct build *b, ob_error *error) {
-    ob_status s = build_set(b, "positions", b->hp->context, error);
-    if (s == OB_OK) s = encoder_sizes(b, "cls.output.weight", "classifier.weight", error);
-    return s == OB_OK ? bert_refuse(b, error) : s;
+    return bert_sizes(b, "classifier.weight", error);
 }
 
 value_id bert_head(struct build *b, value_id x) {
@@ -92,10 +131,62 @@ const struct recipe model_bert = {
     .model_type = "bert",
     .hf_class = "BertModel",
     .roots = "bert.|",
-    KEYS(decoder_keys, encoder_keys),
-    TENSORS(bert_embeddings, bert_layers, tensors, decoder_gguf_qkv),
+    KEYS(decoder_keys, encoder_keys, bert_keys),
+    TENSORS(bert_embeddings, bert_layers, bert_head_tensors, decoder_gguf_qkv),
     .act = "gelu",
     .derive = derive,
     .layer = decoder_plain_layer,
     .head = bert_head,
+};
+
+const struct recipe model_bert_causal = {
+    .family = "bert-causal",
+    .model_type = "bert",
+    .when = "is_decoder",
+    .hf_class = "BertLMHeadModel",
+    .roots = "bert.",
+    KEYS(decoder_keys, encoder_causal_keys, bert_keys),
+    TENSORS(bert_embeddings, bert_layers, bert_causal_head),
+    .act = "gelu",
+    .derive = bert_causal_derive,
+    .layer = encoder_causal_layer,
+};
+
+const struct recipe model_bert_generation = {
+    .family = "bert-generation",
+    .model_type = "bert-generation",
+    .when = "is_decoder",
+    .hf_class = "BertGenerationDecoder",
+    .roots = "bert.",
+    KEYS(decoder_keys, encoder_causal_keys, bert_keys),
+    TENSORS(bert_embeddings, bert_layers, generation),
+    .act = "gelu",
+    .derive = bert_causal_derive,
+    .layer = encoder_causal_layer,
+};
+
+const struct recipe model_ernie = {
+    .family = "ernie",
+    .model_type = "ernie",
+    .hf_class = "ErnieModel",
+    .roots = "ernie.|",
+    KEYS(decoder_keys, encoder_keys, bert_keys, task_keys),
+    TENSORS(bert_embeddings, tasks, bert_layers, bert_head_tensors),
+    .act = "gelu",
+    .derive = derive,
+    .layer = decoder_plain_layer,
+    .head = bert_head,
+};
+
+const struct recipe model_ernie_causal = {
+    .family = "ernie-causal",
+    .model_type = "ernie",
+    .when = "is_decoder",
+    .hf_class = "ErnieForCausalLM",
+    .roots = "ernie.",
+    KEYS(decoder_keys, encoder_causal_keys, bert_keys, task_keys),
+    TENSORS(bert_embeddings, tasks, bert_layers, bert_causal_head),
+    .act = "gelu",
+    .derive = bert_causal_derive,
+    .layer = encoder_causal_layer,
 };

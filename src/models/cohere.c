@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cohere.c: CohereForCausalLM (Command R): attention and MLP side by side behind one layer norm
  * without bias, rotary pairs, logits multiplied by a constant, and, in the larger models, layer
- * norms of q and k with weights of each head's own. CohereCompassForCausalLM has windows and a rope
- * of each kind of layer. */
+ * norms of q and k with weights of each head's own. Cohere2ForCausalLM has windows, of whose layers
+ * alone q and k turn, and no norms of these; CohereCompassForCausalLM windows and a rope of each
+ * kind of layer. */
 #include "models/blocks/decoder.h"
 #include "models/blocks/rope.h"
 
@@ -15,9 +16,9 @@ static const struct key keys[] = {
 static const struct tensor tensors[] = {
     VECTOR("blk.{i}.attn_norm.weight", "{m}layers.{i}.input_layernorm.weight", "width", REQUIRED),
     VECTOR("blk.{i}.attn_q_norm.weight", "{m}layers.{i}.self_attn.q_norm.weight",
-           "qk_norm*heads*k_dim", REQUIRED),
+           "qk_norm*heads*k_dim", REQUIRED, .gguf_row = "k_dim"),
     VECTOR("blk.{i}.attn_k_norm.weight", "{m}layers.{i}.self_attn.k_norm.weight",
-           "qk_norm*kv_heads*k_dim", REQUIRED),
+           "qk_norm*kv_heads*k_dim", REQUIRED, .gguf_row = "k_dim"),
     {0},
 };
 
@@ -45,6 +46,14 @@ static ob_status derive_compass(struct build *b, ob_error *error) {
     return s;
 }
 
+static ob_status derive_cohere2(struct build *b, ob_error *error) {
+    ob_status s = derive(b, error);
+    if (s != OB_OK) return s;
+    decoder_window_period(b, 4, false);
+    decoder_rope_in_windows(b);
+    return OB_OK;
+}
+
 static value_id compass_layer(struct build *b, value_id x) {
     return decoder_layer(b, x, &(struct decoder_args){.parallel = true});
 }
@@ -62,6 +71,18 @@ const struct recipe model_cohere = {
     TENSORS(decoder_ends, tensors, decoder_attention_tensors, decoder_attention_biases,
             decoder_mlp),
     .derive = derive,
+    .layer = layer,
+};
+
+const struct recipe model_cohere2 = {
+    .family = "cohere2",
+    .gguf = "cohere2",
+    .model_type = "cohere2",
+    .hf_class = "Cohere2ForCausalLM",
+    KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, keys),
+    TENSORS(decoder_ends, tensors, decoder_attention_tensors, decoder_attention_biases,
+            decoder_mlp),
+    .derive = derive_cohere2,
     .layer = layer,
 };
 

@@ -8,7 +8,7 @@ const struct recipe model_cwm = {
     .model_type = "cwm",
     .hf_class = "CwmForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys),
-    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp_biases, decoder_mlp),
     .derive = decoder_derive_types,
     .layer = decoder_plain_layer,

@@ -53,6 +53,7 @@ const struct recipe model_deepseek_v2 = {
 
 const struct recipe model_deepseek_v3 = {
     .family = "deepseek_v3",
+    .written_as = "deepseek2",
     .model_type = "deepseek_v3",
     .also_type = "sarvam_mla",
     .hf_class = "DeepseekV3ForCausalLM",
@@ -70,6 +71,7 @@ static ob_status derive_glm(struct build *b, ob_error *error) {
 
 const struct recipe model_glm4_moe_lite = {
     .family = "glm4_moe_lite",
+    .written_as = "deepseek2",
     .model_type = "glm4_moe_lite",
     .hf_class = "Glm4MoeLiteForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
@@ -79,11 +81,22 @@ const struct recipe model_glm4_moe_lite = {
     .layer = mla_layer,
 };
 
+/* Of the experts that it has not, as llama.cpp asks of every "deepseek2". */
+static const struct key no_experts[] = {
+    WHOLE("as_expert", "{arch}.expert_feed_forward_length", "intermediate_size", REQUIRED, 0, 1,
+          1 << 24),
+    WHOLE("all_dense", "{arch}.leading_dense_block_count", "num_hidden_layers", REQUIRED, 0, 1,
+          4096),
+    WHOLE("none_shared", "{arch}.expert_shared_count", NULL, REQUIRED, 0, 0, 4096),
+    {0},
+};
+
 const struct recipe model_youtu = {
     .family = "youtu",
+    .written_as = "deepseek2",
     .model_type = "youtu",
     .hf_class = "YoutuForCausalLM",
-    KEYS(decoder_keys, decoder_bias_keys, mla_keys),
+    KEYS(decoder_keys, decoder_bias_keys, mla_keys, no_experts),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp),
     .derive = mla_derive,
     .layer = mla_layer,

@@ -6,12 +6,11 @@
 #include "models/blocks/moe.h"
 #include "models/deepseek_v2.h"
 
-static const struct tensor indexer[] = {MLA_INDEXER(REQUIRED), {0}};
-static const struct tensor some_indexers[] = {MLA_INDEXER(OPTIONAL), {0}};
+static const struct tensor indexer[] = {MLA_INDEXER, {0}};
 
 static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = deepseek_v3_derive(b, error);
-    return s == OB_OK ? mla_check_indexers(b, mla_has_indexer, error) : s;
+    return s == OB_OK ? mla_indexers(b, mla_has_indexer, error) : s;
 }
 
 /* ---- the layer ---- */
@@ -40,6 +39,7 @@ static value_id layer(struct build *b, value_id x) {
 
 const struct recipe model_deepseek_v32 = {
     .family = "deepseek_v32",
+    .gguf = "deepseek32",
     .model_type = "deepseek_v32",
     .hf_class = "DeepseekV32ForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, mla_index_keys, moe_keys),
@@ -56,7 +56,8 @@ static ob_status derive_glm(struct build *b, ob_error *error) {
         {NULL, "indexer_rope_interleave", 1, 1, "an indexer with rotary halves"},
         {0},
     };
-    if (!build_has(b, NULL, "mlp_layer_types|first_k_dense_replace")) b->hp->dense_layers = 3;
+    if (!build_has(b, "{arch}.leading_dense_block_count", "mlp_layer_types|first_k_dense_replace"))
+        b->hp->dense_layers = 3;
     ob_status s = derive(b, error);
     if (s == OB_OK) s = build_plain(b, plain, error);
     if (s == OB_OK && !mla_has_indexer(b, 0))
@@ -78,11 +79,12 @@ static value_id body_glm(struct build *b, value_id x) {
 
 const struct recipe model_glm_moe_dsa = {
     .family = "glm_moe_dsa",
+    .gguf = "glm-dsa",
     .model_type = "glm_moe_dsa",
     .hf_class = "GlmMoeDsaForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, mla_index_keys, moe_keys),
-    TENSORS(decoder_ends, decoder_norms, mla_tensors, some_indexers, decoder_mlp,
-            decoder_mlp_biases, moe_tensors, moe_shared_tensors, moe_bias_tensors),
+    TENSORS(decoder_ends, decoder_norms, mla_tensors, indexer, decoder_mlp, decoder_mlp_biases,
+            moe_tensors, moe_shared_tensors, moe_bias_tensors),
     .derive = derive_glm,
     .body = body_glm,
 };

@@ -11,34 +11,13 @@ static const struct tensor tensors[] = {
            REQUIRED),
     MATRIX("position_embd.weight", "{m}embeddings.position_embeddings.weight", "positions",
            "width", REQUIRED),
-    VECTOR("token_embd_norm.weight", "{m}embeddings.LayerNorm.weight", "width", REQUIRED),
-    VECTOR("token_embd_norm.bias", "{m}embeddings.LayerNorm.bias", "width", REQUIRED),
+    ENCODER_NORM("token_embd_norm", "{m}embeddings.LayerNorm", "width"),
     KNOWN("position_ids", "{m}embeddings.position_ids", "positions are counted"),
-    MATRIX("blk.{i}.attn_q.weight", LAYER "attention.q_lin.weight", "heads*k_dim", "width",
-           REQUIRED),
-    VECTOR("blk.{i}.attn_q.bias", LAYER "attention.q_lin.bias", "heads*k_dim", REQUIRED),
-    MATRIX("blk.{i}.attn_k.weight", LAYER "attention.k_lin.weight", "heads*k_dim", "width",
-           REQUIRED),
-    VECTOR("blk.{i}.attn_k.bias", LAYER "attention.k_lin.bias", "heads*k_dim", REQUIRED),
-    MATRIX("blk.{i}.attn_v.weight", LAYER "attention.v_lin.weight", "heads*v_dim", "width",
-           REQUIRED),
-    VECTOR("blk.{i}.attn_v.bias", LAYER "attention.v_lin.bias", "heads*v_dim", REQUIRED),
-    MATRIX("blk.{i}.attn_output.weight", LAYER "attention.out_lin.weight", "width", "heads*v_dim",
-           REQUIRED),
-    VECTOR("blk.{i}.attn_output.bias", LAYER "attention.out_lin.bias", "width", REQUIRED),
-    VECTOR("blk.{i}.attn_output_norm.weight", LAYER "sa_layer_norm.weight", "width", REQUIRED),
-    VECTOR("blk.{i}.attn_output_norm.bias", LAYER "sa_layer_norm.bias", "width", REQUIRED),
-    MATRIX("blk.{i}.ffn_up.weight", LAYER "ffn.lin1.weight", "ffn", "width", REQUIRED),
-    VECTOR("blk.{i}.ffn_up.bias", LAYER "ffn.lin1.bias", "ffn", REQUIRED),
-    MATRIX("blk.{i}.ffn_down.weight", LAYER "ffn.lin2.weight", "width", "ffn", REQUIRED),
-    VECTOR("blk.{i}.ffn_down.bias", LAYER "ffn.lin2.bias", "width", REQUIRED),
-    VECTOR("blk.{i}.layer_output_norm.weight", LAYER "output_layer_norm.weight", "width",
-           REQUIRED),
-    VECTOR("blk.{i}.layer_output_norm.bias", LAYER "output_layer_norm.bias", "width", REQUIRED),
-    MATRIX("cls.weight", "pre_classifier.weight", "width", "width", OPTIONAL),
-    VECTOR("cls.bias", "pre_classifier.bias", "width", OPTIONAL),
-    MATRIX("cls.output.weight", "classifier.weight", "labels", "width", OPTIONAL),
-    VECTOR("cls.output.bias", "classifier.bias", "labels", OPTIONAL),
+    ENCODER_LAYER(LAYER "attention.q_lin", LAYER "attention.k_lin", LAYER "attention.v_lin",
+                  LAYER "attention.out_lin", LAYER "ffn.lin1", LAYER "ffn.lin2"),
+    ENCODER_NORMS_AFTER(LAYER "sa_layer_norm", LAYER "output_layer_norm"),
+    ENCODER_DENSE("cls", "pre_classifier", "width", "width", OPTIONAL),
+    ENCODER_SCORES("classifier"),
     KNOWN("mlm", "vocab_*", "words in gaps are not guessed"),
     {0},
 };
@@ -46,7 +25,7 @@ static const struct tensor tensors[] = {
 static ob_status derive(struct build *b, ob_error *error) {
     b->hp->eps = 1e-12f; /* no key: transformers has it as a constant */
     ob_status s = build_set(b, "positions", b->hp->context, error);
-    return s == OB_OK ? encoder_sizes(b, "", "classifier.weight", error) : s;
+    return s == OB_OK ? encoder_sizes(b, "cls.output.weight", "classifier.weight", error) : s;
 }
 
 static value_id head(struct build *b, value_id x) {
@@ -55,6 +34,7 @@ static value_id head(struct build *b, value_id x) {
 
 const struct recipe model_distilbert = {
     .family = "distilbert",
+    .written_as = "bert",
     .model_type = "distilbert",
     .hf_class = "DistilBertModel",
     .roots = "distilbert.|",

@@ -15,7 +15,7 @@ static const struct tensor tensors[] = {
            "{m}layers.{i}.self_attn.k_rope_only_layernorm.weight", "rope", REQUIRED),
     MATRIX("blk.{i}.attn_gate.weight", "{m}layers.{i}.self_attn.g_proj.weight", "heads", "width",
            REQUIRED),
-    MLA_INDEXER(OPTIONAL),
+    MLA_INDEXER,
     {0},
 };
 
@@ -55,7 +55,7 @@ static ob_status derive(struct build *b, ob_error *error) {
     if (s == OB_OK) s = deepseek_v3_derive(b, error);
     if (s == OB_OK) s = read_rope(b, "rope_parameters.indexed_attention", &hp->rope, error);
     if (s == OB_OK) s = read_rope(b, "rope_parameters.sliding_attention", &hp->rope_window, error);
-    if (s == OB_OK) s = mla_check_indexers(b, is_indexed, error);
+    if (s == OB_OK) s = mla_indexers(b, is_indexed, error);
     if (s != OB_OK) return s;
     hp->attention_scale = 1 / sqrtf((float)build_number(b, "qk"));
     decoder_layer_types(b);

@@ -7,11 +7,13 @@
 static const struct key keys[] = {
     WHOLE("attention_bias", NULL, "use_bias", OPTIONAL, 0, 0, 1),
     WHOLE("mlp_bias", NULL, "use_bias", OPTIONAL, 0, 0, 1),
+    WHOLE("step", "{arch}.interleave_moe_layer_step", "moe_layer_interval", OPTIONAL, 1, 1, 4096),
     {0},
 };
 
 static const struct tensor tensors[] = {
-    VECTOR("output.bias", "lm_head.bias", "mlp_bias*vocab", OPTIONAL),
+    VECTOR("output.bias", "lm_head.bias", "mlp_bias*vocab", OPTIONAL,
+           .needed = "by_config"),
     VECTOR("blk.{i}.ffn_gate_shexp.bias", "{m}layers.{i}.mlp.shared_experts.gate_proj.bias",
            "sparse*mlp_bias*shared_ffn", REQUIRED),
     VECTOR("blk.{i}.ffn_up_shexp.bias", "{m}layers.{i}.mlp.shared_experts.up_proj.bias",

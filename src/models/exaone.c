@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * exaone.c: ExaoneForCausalLM (EXAONE 3.0 and 3.5): Llama's mathematics under GPT-2's names, and
- * InternLM3ForCausalLM and IQuestCoderForCausalLM, which have Llama's names, too. transformers runs
- * all three as LlamaForCausalLM. */
+ * InternLM3ForCausalLM and IQuestCoderForCausalLM, which have Llama's names, too: transformers runs
+ * all three as LlamaForCausalLM. Emu3ForCausalLM is the same with another base. */
 #include "models/blocks/decoder.h"
 #include "models/blocks/rope.h"
 
@@ -37,14 +37,7 @@ static const struct plain exaone_plain[] = {
 static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = build_plain(b, exaone_plain, error);
     if (s == OB_OK) s = decoder_sizes(b, error);
-    if (s != OB_OK) return s;
-    return rope_read(b,
-                     &(struct rope_source){.hf = "rope_parameters",
-                                           .base_key_hf = "rope_theta",
-                                           .base_key_gguf = "{arch}.rope.freq_base",
-                                           .base = 500000,
-                                           .scaled = true},
-                     &b->hp->rope, error);
+    return s == OB_OK ? rope_read_base(b, 500000, error) : s;
 }
 
 const struct recipe model_exaone = {
@@ -66,23 +59,42 @@ static const struct key internlm3_keys[] = {
     {0},
 };
 
-#define LLAMA_IN_HALVES(keys_)                                                                     \
-    KEYS(decoder_keys, keys_),                                                                     \
-    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,      \
+#define AS_LLAMA(derive_, keys_)                                                                   \
+    .written_as = "llama", KEYS(decoder_keys, keys_),                                              \
+    TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_paired_biases,                    \
             decoder_mlp_biases, decoder_mlp),                                                      \
-    .derive = decoder_derive, .layer = decoder_plain_layer
+    .derive = derive_, .layer = decoder_paired_layer
 
-/* Its GGUF files say "llama". */
+/* One key is of q, k and v, the other of all else. */
+static ob_status derive_internlm3(struct build *b, ob_error *error) {
+    ob_status s = decoder_derive(b, error);
+    if (s != OB_OK || source_kind(b->meta) == SOURCE_GGUF) return s;
+    return build_set(b, "by_config", build_number(b, "mlp_bias"), error);
+}
+
 const struct recipe model_internlm3 = {
     .family = "internlm3",
     .model_type = "internlm3",
     .hf_class = "InternLM3ForCausalLM",
-    LLAMA_IN_HALVES(internlm3_keys),
+    AS_LLAMA(derive_internlm3, internlm3_keys),
 };
 
 const struct recipe model_iquestcoder = {
     .family = "iquestcoder",
     .model_type = "iquestcoder",
     .hf_class = "IQuestCoderForCausalLM",
-    LLAMA_IN_HALVES(decoder_bias_keys),
+    AS_LLAMA(decoder_derive, decoder_bias_keys),
+};
+
+static ob_status derive_emu3(struct build *b, ob_error *error) {
+    ob_status s = decoder_sizes(b, error);
+    return s == OB_OK ? rope_read_base(b, 1000000, error) : s;
+}
+
+const struct recipe model_emu3_text = {
+    .family = "emu3_text",
+    .model_type = "emu3_text_model",
+    .hf_class = "Emu3ForCausalLM",
+    .roots = "model.|text_model.model.|model.text_model.",
+    AS_LLAMA(derive_emu3, decoder_bias_keys),
 };

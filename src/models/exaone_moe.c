@@ -56,7 +56,7 @@ static ob_status derive_flint(struct build *b, ob_error *error) {
 
 #define EXAONE_MOE(norms, ...)                                                                   \
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys),                       \
-    TENSORS(decoder_ends, norms, decoder_attention_tensors, decoder_attention_biases,           \
+    TENSORS(decoder_ends, norms, decoder_attention_tensors, decoder_input_biases,           \
             decoder_qk_norms, decoder_mlp, moe_tensors, moe_shared_tensors, __VA_ARGS__),       \
     .layer = decoder_plain_layer
 

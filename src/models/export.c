@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "models/blocks/deltanet.h"
+#include "models/blocks/pooling.h"
+#include "models/formula.h"
 #include "models/load.h"
 #include "models/transform.h"
 
@@ -21,6 +24,8 @@ struct new_tensor {
     uint32_t rows, cols, matrices; /* matrices: experts, or 1; a vector is a column */
     bool stacked;                  /* a dimension for the experts, even if there is one */
     bool vector;
+    bool whole;                    /* whole numbers, I32 there; `to` is F32, as long */
+    uint32_t line;                 /* not 0: a vector in rows so long */
     uint32_t parts;
     struct part {
         const struct weight *w;
@@ -62,11 +67,11 @@ static bool is_run(const struct build *b, const struct tensor *t, uint32_t layer
  * that it was read by, or if llama.cpp has another form, that form's. */
 static const struct tensor *row_of(const struct export *e, const struct weight *w,
                                    uint32_t *layer) {
-    const struct tensor *any = NULL, *other = NULL, *own = NULL, *joined = NULL;
+    const struct tensor *any = NULL, *other = NULL, *own = NULL, *joined = NULL, *t;
     uint32_t at = 0;
     struct build b = {.model = (struct model *)e->model, .hp = (struct hparams *)&e->model->hp};
-    for (const struct tensor *const *table = e->model->recipe->tensors; *table; table++)
-        for (const struct tensor *t = *table; t->name; t++) {
+    for (size_t n = 0; (t = recipe_table(e->model->recipe, n)); n++)
+        for (; t->name; t++) {
             struct transform how;
             if (t->need == UNUSED || !names(t, w->name, &at)) continue;
             if (!transform_parse(&b, at, t->from_hf, &how) || tensor_is_nowhere(&b, t, &how, at))
@@ -129,13 +134,18 @@ static ob_status add_factor(struct export *e, const struct weight *w, const char
     return OB_OK;
 }
 
+static uint32_t line_of(const struct build *b, const struct tensor *row, uint32_t layer) {
+    return row->gguf_row ? (uint32_t)formula_value(b->hp, layer, str_of(row->gguf_row)) : 0;
+}
+
 static ob_status add(struct export *e, const struct weight *w, const struct quant *type,
                      ob_error *error) {
     uint32_t layer = 0;
     const struct tensor *row = row_of(e, w, &layer);
     assert(row); /* it was loaded through one */
+    if (row->gguf_key) return OB_OK;
     struct build b = {.model = (struct model *)e->model, .hp = (struct hparams *)&e->model->hp};
-    struct transform how = {0};
+    struct transform how = {0}, hf;
     bool theirs = !row->gguf || *row->gguf; /* llama.cpp has a form of it, or we take our own */
     if (theirs && row->from_gguf) transform_parse(&b, layer, row->from_gguf, &how);
     assert(!how.transposed && !how.heads); /* llama.cpp's tensors are ours, or joined */
@@ -150,6 +160,9 @@ static ob_status add(struct export *e, const struct weight *w, const struct quan
                                  .rows = how.outer ? how.outer * how.total : rows,
                                  .cols = row->rows ? w->cols : 1,
                                  .vector = !row->rows,
+                                 .whole = transform_parse(&b, layer, row->from_hf, &hf) &&
+                                          hf.below > 0,
+                                 .line = line_of(&b, row, layer),
                                  .matrices = w->experts ? w->experts : 1,
                                  .stacked = w->experts > 0};
         t->row_bytes = quant_row_bytes(t->to, t->cols);
@@ -164,6 +177,13 @@ static ob_status add(struct export *e, const struct weight *w, const struct quan
     return w->ternary != 0 ? add_factor(e, w, name, error) : OB_OK;
 }
 
+bool export_drops(const struct model *model, const struct weight *w) {
+    bool classifies = false;
+    for (uint32_t i = 0; i < model->weights; i++)
+        classifies |= strcmp(model->weight[i]->name, "cls.output.weight") == 0;
+    return !classifies && strncmp(w->name, "cls.", 4) == 0;
+}
+
 ob_status export_open(const struct model *model, const struct quant *type, struct export **out,
                       ob_error *error) {
     struct export *e = *out = calloc(1, sizeof *e);
@@ -172,7 +192,7 @@ ob_status export_open(const struct model *model, const struct quant *type, struc
     e->tensor = arena_array(&e->arena, 2 * (size_t)model->weights, sizeof *e->tensor);
     ob_status s = e->tensor ? OB_OK : error_memory(error, "tensors", model->weights);
     for (uint32_t i = 0; s == OB_OK && i < model->weights; i++)
-        s = add(e, model->weight[i], type, error);
+        if (!export_drops(model, model->weight[i])) s = add(e, model->weight[i], type, error);
     if (s != OB_OK) export_close(out);
     return s;
 }
@@ -197,7 +217,8 @@ struct export_row export_at(const struct export *export, size_t i) {
 
 const char *export_architecture(const struct export *export) {
     const struct recipe *r = export->model->recipe;
-    return r->gguf ? r->gguf : r->model_type;
+    if (r->gguf_is_theirs) return r->model_type;
+    return r->gguf ? r->gguf : r->written_as ? r->written_as : r->model_type;
 }
 
 /* ---- their bytes ----------------------------------------------------------------------------- */
@@ -216,6 +237,12 @@ static const void *encode_row(struct new_tensor *t, uint32_t m, uint32_t r) {
     assert(w); /* the parts are all of it */
     size_t row_bytes = t->vector ? w->quant->bytes : w->row_bytes;
     const char *from = (const char *)(w->expert ? w->expert[m] : w->data) + row * row_bytes;
+    for (uint32_t i = 0; t->whole && i < t->cols; i++) {
+        float number;
+        memcpy(&number, from + i * sizeof number, sizeof number);
+        memcpy((char *)t->encoded + i * sizeof number, &(int32_t){(int32_t)number}, sizeof number);
+    }
+    if (t->whole) return t->encoded;
     if (w->quant == t->to) return from;
     w->quant->decode(from, t->row, t->cols / w->quant->block);
     t->to->encode(t->row, t->encoded, t->cols / t->to->block);
@@ -244,22 +271,43 @@ static bool full_key(const struct export *e, const char *pattern, char out[NAME_
     const char *bar = strchr(pattern, '|');
     if (bar && e->model->hp.norm == NORM_LAYER) pattern = bar + 1;
     size_t n = strcspn(pattern, "|");
-    if (strncmp(pattern, "{arch}", 6) != 0) return false;
+    if (strncmp(pattern, "{arch}", 6) != 0) return snprintf(out, NAME_BYTES, "%s", pattern) > 0;
     return snprintf(out, NAME_BYTES, "%s%.*s", export_architecture(e), (int)(n - 6),
                     pattern + 6) < NAME_BYTES;
 }
 
-/* One number if all layers have it. Layers with experts have no MLP of their own: they count as the
- * others, or as wide as an expert. */
-static void put_layers(struct gguf_writer *w, const char *key, const uint32_t *value,
-                       const struct hparams *hp) {
-    bool same = true, ffn = value == hp->ffn;
-    uint32_t one = 0;
+/* Has llama.cpp a list of the recurrent layers? Else it knows them by having no key heads. */
+static bool lists_recurrent(const struct model *m) {
+    for (const struct key *const *table = m->recipe->keys; *table; table++)
+        if (*table == deltanet_keys) return true;
+    return false;
+}
+
+/* May layers in which it is 0 be given what the others have? Those with experts have no MLP of
+ * their own, recurrent ones no heads, and what shares keys has none. */
+static bool may_differ(const struct model *m, const uint32_t *value, uint32_t layer) {
+    const struct hparams *hp = &m->hp;
+    if (value == hp->ffn) return !hp->recurrent || (hp->experts && hp->experts[layer] > 0);
+    if (value == hp->kv_heads) return !hp->recurrent || lists_recurrent(m);
+    return value == hp->heads;
+}
+
+/* One number if all layers have it. The MLP of a layer with experts counts as wide as an expert
+ * where no other layer has one. */
+static void put_layers(const struct export *e, struct gguf_writer *w, const char *key,
+                       const uint32_t *value) {
+    const struct hparams *hp = &e->model->hp;
+    const bool ffn = value == hp->ffn;
+    bool same = true;
+    uint32_t one = 0, *each = arena_array(&((struct export *)e)->arena, hp->layers, sizeof *each);
     for (uint32_t i = 0; i < hp->layers && one == 0; i++) one = value[i];
-    for (uint32_t i = 0; i < hp->layers; i++) same &= value[i] == one || (ffn && value[i] == 0);
     if (one == 0 && ffn) one = hp->expert_ffn;
+    for (uint32_t i = 0; each && i < hp->layers; i++) {
+        same &= value[i] == one || (value[i] == 0 && may_differ(e->model, value, i));
+        each[i] = ffn && hp->experts && hp->experts[i] > 0 ? hp->expert_ffn : value[i];
+    }
     if (same) gguf_put_whole(w, key, GGUF_U32, one);
-    else gguf_put_array(w, key, GGUF_U32, value, hp->layers);
+    else if (each) gguf_put_array(w, key, GGUF_U32, each, hp->layers);
 }
 
 static void put_number(const struct export *e, struct gguf_writer *w, const struct key *k,
@@ -299,52 +347,158 @@ static void put_key(const struct export *e, struct gguf_writer *w, const struct 
         break;
     case KEY_LAYERS:
         memcpy(&list, field, sizeof list);
-        put_layers(w, name, list, &e->model->hp);
+        put_layers(e, w, name, list);
         break;
     default: break;
     }
 }
 
+/* How the pairs are shared by the three positions of an image's patch; in a text they are equal. */
+static void put_rope_sections(const struct export *e, struct gguf_writer *w) {
+    static const char *const list[] = {"rope_parameters.mrope_section",
+                                       "rope_scaling.mrope_section",
+                                       "{arch}.rope.dimension_sections"};
+    const struct source *meta = source_meta(e->model->source);
+    char name[NAME_BYTES];
+    uint32_t pairs[4] = {0};
+    bool any = false;
+    for (size_t k = 0; k < sizeof list / sizeof list[0] && !any; k++)
+        for (uint64_t v, i = 0; i < 4 && source_u64(meta, list[k], i, &v); i++) {
+            pairs[i] = (uint32_t)v;
+            any = true;
+        }
+    if (any && full_key(e, "{arch}.rope.dimension_sections", name))
+        gguf_put_array(w, name, GGUF_U32, pairs, 4);
+}
+
+static void put_longrope(const struct export *e, struct gguf_writer *w) {
+    const struct rope *r = &e->model->hp.rope;
+    char name[NAME_BYTES];
+    if (full_key(e, "{arch}.rope.scaling.type", name)) gguf_put_str(w, name, STR_LIT("longrope"));
+    if (full_key(e, "{arch}.rope.scaling.original_context_length", name))
+        gguf_put_whole(w, name, GGUF_U32, r->original);
+    if (full_key(e, "{arch}.rope.scaling.attn_factor", name)) gguf_put_f32(w, name, r->magnitude);
+}
+
+/* The rope that is scaled: all layers', or of layers with a rope of their own. */
+static const struct rope *scaled(const struct hparams *hp) {
+    for (uint32_t i = 0; hp->layer_rope && hp->rope.scaling[0] == 0 && i < hp->layers; i++)
+        if (hp->layer_rope[i]->scaling[0]) return hp->layer_rope[i];
+    return &hp->rope;
+}
+
 static void put_rope(const struct export *e, struct gguf_writer *w) {
     const struct hparams *hp = &e->model->hp;
     char name[NAME_BYTES];
+    put_rope_sections(e, w);
     if (!hp->rope.freq) return;
     if (hp->rope_dim == 0 && full_key(e, "{arch}.rope.dimension_count", name))
         gguf_put_whole(w, name, GGUF_U32, 2 * hp->rope.half);
     if (full_key(e, "{arch}.rope.freq_base", name)) gguf_put_f32(w, name, hp->rope.base);
     if (hp->rope_window.freq && full_key(e, "{arch}.rope.freq_base_swa", name))
         gguf_put_f32(w, name, hp->rope_window.base);
-    bool keyed = strcmp(hp->rope.scaling, "yarn") == 0 || strcmp(hp->rope.scaling, "linear") == 0;
+    if (hp->rope_window.freq && hp->rope_window.half != hp->rope.half &&
+        full_key(e, "{arch}.rope.dimension_count_swa", name))
+        gguf_put_whole(w, name, GGUF_U32, 2 * hp->rope_window.half);
+    if (hp->rope.freq_long) put_longrope(e, w);
+    const struct rope *rope = scaled(hp);
+    bool keyed = strcmp(rope->scaling, "yarn") == 0 || strcmp(rope->scaling, "linear") == 0;
     if (!keyed) return;
     if (full_key(e, "{arch}.rope.scaling.type", name))
-        gguf_put_str(w, name, str_of(hp->rope.scaling));
-    if (full_key(e, "{arch}.rope.scaling.factor", name)) gguf_put_f32(w, name, hp->rope.factor);
+        gguf_put_str(w, name, str_of(rope->scaling));
+    if (full_key(e, "{arch}.rope.scaling.factor", name)) gguf_put_f32(w, name, rope->factor);
     if (full_key(e, "{arch}.rope.scaling.original_context_length", name))
-        gguf_put_whole(w, name, GGUF_U32, (uint64_t)hp->rope.trained);
-    if (hp->rope.beta_fast == 0) return;
+        gguf_put_whole(w, name, GGUF_U32, (uint64_t)rope->trained);
+    if (rope->beta_fast == 0) return;
     if (full_key(e, "{arch}.rope.scaling.yarn_beta_fast", name))
-        gguf_put_f32(w, name, hp->rope.beta_fast);
+        gguf_put_f32(w, name, rope->beta_fast);
     if (full_key(e, "{arch}.rope.scaling.yarn_beta_slow", name))
-        gguf_put_f32(w, name, hp->rope.beta_slow);
+        gguf_put_f32(w, name, rope->beta_slow);
 }
 
-/* What llama.cpp asks of mixtures, and of layers with windows beside others. */
-static void put_layer_kinds(const struct export *e, struct gguf_writer *w) {
+/* What llama.cpp asks of mixtures. A softmax of the chosen is one over all, normalized. */
+static void put_router(const struct export *e, struct gguf_writer *w) {
+    const struct hparams *hp = &e->model->hp;
+    const struct route_args *r = &hp->route;
+    char name[NAME_BYTES];
+    uint32_t dense = 0;
+    if (hp->expert_count == 0 || !hp->experts) return;
+    while (dense < hp->layers && hp->experts[dense] == 0) dense++;
+    if (full_key(e, "{arch}.leading_dense_block_count", name))
+        gguf_put_whole(w, name, GGUF_U32, dense);
+    static const uint32_t func[ROUTE_SCORES] = {
+        [ROUTE_SOFTMAX] = 1, [ROUTE_SIGMOID] = 2, [ROUTE_SQRT_SOFTPLUS] = 4};
+    if (full_key(e, "{arch}.expert_gating_func", name) && func[r->score])
+        gguf_put_whole(w, name, GGUF_U32, func[r->score]);
+    if (full_key(e, "{arch}.expert_weights_norm", name))
+        gguf_put_whole(w, name, GGUF_BOOL, r->normalize || r->score == ROUTE_SOFTMAX_CHOSEN);
+    if (r->scale != 0 && full_key(e, "{arch}.expert_weights_scale", name))
+        gguf_put_f32(w, name, r->scale);
+    if (r->groups <= 1) return;
+    if (full_key(e, "{arch}.expert_group_count", name))
+        gguf_put_whole(w, name, GGUF_U32, r->groups);
+    if (full_key(e, "{arch}.expert_group_used_count", name))
+        gguf_put_whole(w, name, GGUF_U32, r->groups_used);
+}
+
+/* A number of the family's own? */
+static bool names_key(const struct recipe *r, const char *gguf) {
+    for (const struct key *const *table = r->keys; *table; table++)
+        for (const struct key *k = *table; k->gguf || k->hf; k++)
+            if (k->name && k->gguf && strcmp(k->gguf, gguf) == 0) return true;
+    return false;
+}
+
+/* Of layers with windows beside others. */
+static void put_windows(const struct export *e, struct gguf_writer *w) {
     const struct hparams *hp = &e->model->hp;
     char name[NAME_BYTES];
-    uint32_t dense = 0, windows = 0;
-    while (dense < hp->layers && hp->experts && hp->experts[dense] == 0) dense++;
+    uint32_t windows = 0;
+    if (names_key(e->model->recipe, "{arch}.attention.sliding_window_pattern")) return;
     for (uint32_t i = 0; hp->window && i < hp->layers; i++) windows += hp->window[i] > 0;
-    if (hp->expert_count && full_key(e, "{arch}.leading_dense_block_count", name))
-        gguf_put_whole(w, name, GGUF_U32, dense);
-    if (hp->expert_count && full_key(e, "{arch}.expert_gating_func", name) &&
-        (hp->route.score == ROUTE_SIGMOID || hp->route.score == ROUTE_SOFTMAX))
-        gguf_put_whole(w, name, GGUF_U32, hp->route.score == ROUTE_SIGMOID ? 2 : 1);
     if (windows == 0 || windows == hp->layers) return;
     bool *slides = arena_array(&((struct export *)e)->arena, hp->layers, sizeof *slides);
     for (uint32_t i = 0; slides && i < hp->layers; i++) slides[i] = hp->window[i] > 0;
     if (slides && full_key(e, "{arch}.attention.sliding_window_pattern", name))
         gguf_put_array(w, name, GGUF_BOOL, slides, hp->layers);
+}
+
+static void put_recurrent(const struct export *e, struct gguf_writer *w) {
+    const struct hparams *hp = &e->model->hp;
+    char name[NAME_BYTES];
+    if (!lists_recurrent(e->model)) return;
+    bool *recurrent = arena_array(&((struct export *)e)->arena, hp->layers, sizeof *recurrent);
+    for (uint32_t i = 0; recurrent && i < hp->layers; i++) recurrent[i] = hp->recurrent[i];
+    if (recurrent && full_key(e, "{arch}.attention.recurrent_layers", name))
+        gguf_put_array(w, name, GGUF_BOOL, recurrent, hp->layers);
+}
+
+/* Which layers choose their keys, where others take what these chose. */
+static void put_indexers(const struct export *e, struct gguf_writer *w) {
+    const struct hparams *hp = &e->model->hp;
+    char name[NAME_BYTES];
+    if (hp->chooses && full_key(e, "{arch}.attention.indexer.types", name))
+        gguf_put_array(w, name, GGUF_BOOL, hp->chooses, hp->layers);
+}
+
+/* Layers whose keys are blocks beside a window. */
+static void put_blocks(const struct export *e, struct gguf_writer *w) {
+    const struct hparams *hp = &e->model->hp;
+    char name[NAME_BYTES];
+    if (hp->every && full_key(e, "{arch}.attention.compress_ratios", name))
+        gguf_put_array(w, name, GGUF_U32, hp->every, hp->layers);
+    if (hp->glu_clamp.alpha == 1 && full_key(e, "{arch}.swiglu_clamp_exp", name))
+        gguf_put_f32(w, name, hp->glu_clamp.limit);
+}
+
+/* Numbers that are tensors elsewhere, a layer each. */
+static void put_listed(struct export *e, struct gguf_writer *w, const struct tensor *t) {
+    const struct model *m = e->model;
+    float *list = arena_array(&e->arena, m->hp.layers, sizeof *list);
+    for (uint32_t i = 0, layer = 0; list && i < m->weights; i++)
+        if (names(t, m->weight[i]->name, &layer) && layer < m->hp.layers)
+            memcpy(&list[layer], m->weight[i]->data, sizeof *list);
+    if (list) gguf_put_array(w, t->gguf_key, GGUF_F32, list, m->hp.layers);
 }
 
 /* Each row of every table is put once: a later table may name a key again. */
@@ -359,33 +513,66 @@ static bool is_later(const struct recipe *r, const struct key *k) {
     return false;
 }
 
-/* put_layer_kinds and put_rope write these from what was derived. */
+/* put_router, put_windows and put_rope write these from what was derived; layers that guess further
+ * tokens are not written, nor is their number. */
 static bool is_computed(const struct key *k) {
     static const char *const list[] = {
-        "{arch}.leading_dense_block_count", "{arch}.expert_gating_func", "{arch}.rope.freq_base",
-        "{arch}.rope.freq_base_swa", "{arch}.vocab_size", "{arch}.attention.sliding_window_pattern",
+        "{arch}.leading_dense_block_count", "{arch}.attention.sliding_window_pattern",
+        "{arch}.expert_gating_func", "{arch}.rope.freq_base", "{arch}.rope.freq_base_swa",
+        "{arch}.vocab_size",
         "{arch}.rope.scaling.type", "{arch}.rope.scaling.factor",
         "{arch}.rope.scaling.original_context_length", "{arch}.rope.scaling.yarn_beta_fast",
-        "{arch}.rope.scaling.yarn_beta_slow",
+        "{arch}.rope.scaling.yarn_beta_slow", "{arch}.expert_weights_norm",
+        "{arch}.expert_weights_scale", "{arch}.expert_group_count",
+        "{arch}.expert_group_used_count", "{arch}.nextn_predict_layers",
     };
-    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+    const size_t first = k->name ? 2 : 0; /* the first two may be a family's own numbers */
+    for (size_t i = first; i < sizeof list / sizeof list[0]; i++)
         if (k->gguf && strcmp(k->gguf, list[i]) == 0) return true;
     return false;
 }
 
-/* Llama 3's scaling is one divisor a pair in GGUF files. */
-static void put_rope_freqs(struct export *e, struct gguf_writer *w) {
+/* Frequencies as GGUF files have them: a divisor a pair. */
+static void put_divisors(struct export *e, struct gguf_writer *w, const char *name,
+                         const float *freq) {
     const struct rope *r = &e->model->hp.rope;
-    if (strcmp(r->scaling, "llama3") != 0) return;
     float *divisor = arena_array(&e->arena, r->half, sizeof *divisor);
     if (!divisor) return;
     for (uint32_t i = 0; i < r->half; i++)
-        divisor[i] = (float)(pow((double)r->base, -(double)i / r->half) / (double)r->freq[i]);
-    gguf_put_tensor(w, &(struct gguf_new_tensor){.name = STR_LIT("rope_freqs.weight"),
+        divisor[i] = freq[i] > 0 ? (float)(pow((double)r->base, -(double)i / r->half) /
+                                           (double)freq[i])
+                                 : 1e30f; /* as llama.cpp has pairs that do not turn */
+    gguf_put_tensor(w, &(struct gguf_new_tensor){.name = str_of(name),
                                                  .quant = quant_list[QUANT_f32],
                                                  .ndim = 1,
                                                  .dim = {r->half},
                                                  .data = divisor});
+}
+
+/* The names of a classifier's classes, by whose number llama.cpp knows the scores. */
+static void put_labels(struct export *e, struct gguf_writer *w) {
+    const struct new_tensor *scores = find(e, "cls.output.weight");
+    char name[NAME_BYTES], key[32];
+    struct str *label;
+    if (!scores || !full_key(e, "{arch}.classifier.output_labels", name)) return;
+    if (!(label = arena_array(&e->arena, scores->rows, sizeof *label))) return;
+    for (uint32_t i = 0; i < scores->rows; i++) {
+        const char *otherwise = arena_printf(&e->arena, "LABEL_%u", i);
+        snprintf(key, sizeof key, "id2label.%u", i);
+        if (!source_str(source_meta(e->model->source), key, 0, &label[i]))
+            label[i] = str_of(otherwise ? otherwise : "");
+    }
+    gguf_put_strs(w, name, label, scores->rows);
+}
+
+static void put_rope_tensors(struct export *e, struct gguf_writer *w) {
+    const struct rope *r = &e->model->hp.rope;
+    bool still = r->freq && r->freq[r->half - 1] == 0;
+    if (still || strcmp(r->scaling, "llama3") == 0)
+        put_divisors(e, w, "rope_freqs.weight", r->freq);
+    if (!r->freq_long) return;
+    put_divisors(e, w, "rope_factors_long.weight", r->freq_long);
+    put_divisors(e, w, "rope_factors_short.weight", r->freq);
 }
 
 void export_put(struct export *e, struct gguf_writer *w) {
@@ -396,21 +583,33 @@ void export_put(struct export *e, struct gguf_writer *w) {
     for (const struct key *const *table = r->keys; *table; table++)
         for (const struct key *k = *table; k->gguf || k->hf; k++)
             if (!is_later(r, k) && !is_computed(k)) put_key(e, w, k);
+    for (const struct tensor *const *table = r->tensors; *table; table++)
+        for (const struct tensor *t = *table; t->name; t++)
+            if (t->gguf_key) put_listed(e, w, t);
     put_rope(e, w);
-    put_layer_kinds(e, w);
-    char vocab[NAME_BYTES]; /* for files without a tokenizer */
-    if (full_key(e, "{arch}.vocab_size", vocab))
-        gguf_put_whole(w, vocab, GGUF_U32, e->model->hp.vocab);
+    put_router(e, w);
+    put_windows(e, w);
+    put_recurrent(e, w);
+    put_indexers(e, w);
+    put_blocks(e, w);
+    char name[NAME_BYTES];
+    if (full_key(e, "{arch}.vocab_size", name)) /* for files without a tokenizer */
+        gguf_put_whole(w, name, GGUF_U32, e->model->hp.vocab);
+    if (e->model->hp.bidirectional && full_key(e, "{arch}.attention.causal", name))
+        gguf_put_whole(w, name, GGUF_BOOL, false);
+    pooling_put(&e->model->hp, export_architecture(e), w);
+    put_labels(e, w);
     for (size_t i = 0; i < e->count; i++) {
         struct new_tensor *t = &e->tensor[i];
-        struct gguf_new_tensor out = {.name = str_of(t->name), .quant = t->to, .read = read_rows,
+        struct gguf_new_tensor out = {.name = str_of(t->name),
+                                      .quant = t->whole ? NULL : t->to, .read = read_rows,
                                       .user = t, .dim = {t->cols, t->rows, t->matrices}};
         if (t->vector) { /* one dimension; one of each expert has two */
-            out.dim[0] = t->rows;
-            out.dim[1] = t->matrices;
+            out.dim[0] = t->line ? t->line : t->rows;
+            out.dim[1] = t->line ? t->rows / t->line : t->matrices;
         }
-        out.ndim = (t->vector ? 1 : 2) + t->stacked;
+        out.ndim = (t->vector && !t->line ? 1 : 2) + t->stacked;
         gguf_put_tensor(w, &out);
     }
-    put_rope_freqs(e, w);
+    put_rope_tensors(e, w);
 }

@@ -20,6 +20,9 @@ struct export_row {
     uint32_t parts;
 };
 
+/* A pooler without classes behind it: llama.cpp's converters leave it out, too. */
+bool export_drops(const struct model *model, const struct weight *w);
+
 /* What would be written. `type`: the format of matrices, NULL: as they are; a matrix whose rows are
  * no whole blocks of it becomes F16, what must be F32 stays it. The model outlives the export. */
 ob_status export_open(const struct model *model, const struct quant *type, struct export **out,

@@ -5,10 +5,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/log.h"
+
 static uint64_t number(const struct hparams *hp, struct str name) {
     for (uint32_t i = 0; i < hp->numbers; i++)
         if (str_is(name, hp->number[i].name)) return (uint64_t)hp->number[i].value;
-    assert(false); /* no hyperparameter */
+    log_error("a recipe's formula says '%.*s', which is no number of the model", STR_ARG(name));
+    assert(false);
     return 0;
 }
 
@@ -25,13 +28,21 @@ static uint64_t term(const struct hparams *hp, uint32_t layer, struct str name) 
     } table[] = {
         {"attends", hp->heads[layer] > 0},
         {"chooses", hp->chooses && hp->chooses[layer]},
-        {"context", hp->context},
+        {"compresses", hp->every && hp->every[layer] > 0},
+        {"context", hp->context},       {"every", hp->every ? hp->every[layer] : 0},
         {"expert_ffn", hp->expert_ffn}, {"experts", hp->experts[layer]},
-        {"ffn", hp->ffn[layer]},        {"heads", hp->heads[layer]},
+        {"ffn", hp->ffn[layer]},        {"hashes", hp->hashes && hp->hashes[layer]},
+        {"heads", hp->heads[layer]},
         {"k_dim", hp->head_dim ? hp->head_dim[layer] : hp->k_dim},
         {"kv_heads", hp->kv_heads[layer]},
+        {"is_last", layer + 1 == hp->layers},
+        {"is_later", layer > 0},
         {"loops", hp->loops && hp->loops[layer]},
+        {"ngram_rows", hp->ngram_rows ? hp->ngram_rows[layer] : 0},
+        {"ngrams", hp->ngram_rows && hp->ngram_rows[layer]},
+        {"owns", !hp->shared_use || !hp->shared_use[layer]},
         {"recurrent", hp->recurrent ? hp->recurrent[layer] : 0},
+        {"ranks", !hp->hashes || !hp->hashes[layer]},
         {"rope_half", hp->rope.half},   {"shares", hp->shared_use && hp->shared_use[layer]},
         {"sees_all", hp->window[layer] == 0},
         {"slides", hp->window[layer] > 0}, {"sparse", hp->experts[layer] > 0},

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemma3.c: Gemma3ForCausalLM (text): norms before and after each sub-layer (weights mean 1 + w;
- * GGUF stores the sum), q and k norms, GELU, embeddings scaled by sqrt(width), five window layers
- * to one full layer, each kind with its own rotary base. */
+ * gemma3.c: Gemma3ForCausalLM (text), and Gemma3TextModel as an encoder: norms before and after
+ * each sub-layer (weights mean 1 + w; GGUF stores the sum), q and k norms, GELU, embeddings scaled
+ * by sqrt(width), five window layers to one full layer, each kind with its own rotary base. */
 #include "models/blocks/decoder.h"
+#include "models/blocks/encoder.h"
 #include "models/blocks/rope.h"
 #include "models/gemma.h"
 
 static void windows(struct build *b) {
     struct hparams *hp = b->hp;
     uint32_t pattern = 6;
-    build_u32(b, "{arch}.attention.sliding_window_pattern",
-              "sliding_window_pattern|_sliding_window_pattern", &pattern);
+    static const char gguf[] = "{arch}.attention.sliding_window_pattern",
+                      hf[] = "sliding_window_pattern|_sliding_window_pattern";
+    build_has(b, gguf, hf); /* not read where there are layer_types */
     if (decoder_layer_types(b)) return;
+    build_u32(b, gguf, hf, &pattern);
     for (uint32_t i = 0; i < hp->layers; i++)
         hp->window[i] = pattern && (i + 1) % pattern ? hp->window_size : 0;
 }
@@ -45,6 +48,13 @@ static ob_status derive(struct build *b, ob_error *error) {
                      &hp->rope_window, error);
 }
 
+/* EmbeddingGemma: tokens see later ones, in the window half of it to each side. */
+static ob_status derive_both_sides(struct build *b, ob_error *error) {
+    ob_status s = derive(b, error);
+    b->hp->bidirectional = true;
+    return s;
+}
+
 const struct recipe model_gemma3 = {
     .family = "gemma3",
     .gguf = "gemma3",
@@ -56,5 +66,20 @@ const struct recipe model_gemma3 = {
     TENSORS(decoder_ends, decoder_sandwich, decoder_attention_tensors, decoder_qk_norms,
             decoder_mlp),
     .derive = derive,
+    .layer = decoder_plain_layer,
+};
+
+const struct recipe model_gemma3_embedding = {
+    .family = "gemma-embedding",
+    .gguf = "gemma-embedding",
+    .model_type = "gemma3_text",
+    .when = "use_bidirectional_attention",
+    .hf_class = "Gemma3TextModel",
+    .norms_plus_one = true,
+    .act = "gelu_pytorch_tanh",
+    KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, encoder_keys, gemma2_keys),
+    TENSORS(decoder_ends, decoder_sandwich, decoder_attention_tensors, decoder_qk_norms,
+            decoder_mlp),
+    .derive = derive_both_sides,
     .layer = decoder_plain_layer,
 };

@@ -115,11 +115,12 @@ static double cut_of(struct build *b, uint32_t layer) {
     bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     double v = gguf ? -INFINITY : 0;
     if (build_count(b, cuts, sparsity) == 0) v = b->hp->layers > 10 && layer < 10 ? 0.95 : 0;
-    else if (build_f64_at(b, cuts, sparsity, layer, &v) && gguf) return v;
+    else if (build_real_at(b, cuts, sparsity, layer, &v) && gguf) return v;
     return v > 0 ? quantile(v) : -INFINITY;
 }
 
 static ob_status check_sparsity(struct build *b, ob_error *error) {
+    build_wants(b, NULL, sparsity, b->hp->layers);
     uint64_t n = build_count(b, cuts, sparsity);
     bool fits = n == 0 || n == b->hp->layers;
     for (uint32_t i = 0; i < b->hp->layers; i++) fits &= cut_of(b, i) < 39; /* no NaN */

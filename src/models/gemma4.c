@@ -24,6 +24,9 @@ static const struct key keys[] = {
     WHOLE("mixture", NULL, "enable_moe_block", OPTIONAL, 0, 0, 1),
     WHOLE("full_dim", "{arch}.attention.key_length", "global_head_dim", OPTIONAL, 0, 0, 4096),
     WHOLE("window_dim", "{arch}.attention.key_length_swa", "head_dim", OPTIONAL, 0, 0, 4096),
+    WHOLE("full_v_dim", "{arch}.attention.value_length", NULL, OPTIONAL, 0, 0, 4096),
+    WHOLE("window_v_dim", "{arch}.attention.value_length_swa", NULL, OPTIONAL, 0, 0, 4096),
+    WHOLE("ple_wide", "{arch}.embedding_length_per_layer_input", NULL, REQUIRED, 0, 0, 1 << 16),
     WHOLE("full_heads", NULL, "num_global_key_value_heads", OPTIONAL, 0, 0, 1024),
     {0},
 };
@@ -117,6 +120,7 @@ static ob_status read_rope(struct build *b, bool full, struct rope *out, ob_erro
     if (from.head_dim == 0) return OB_OK; /* no such layers */
     if (!full) build_u32(b, "{arch}.rope.dimension_count_swa", NULL, &from.dim);
     ob_status s = build_set(b, full ? "full_dim" : "window_dim", from.head_dim, error);
+    if (s == OB_OK) s = build_set(b, full ? "full_v_dim" : "window_v_dim", from.head_dim, error);
     return s == OB_OK ? rope_read(b, &from, out, error) : s;
 }
 
@@ -175,6 +179,7 @@ static ob_status derive(struct build *b, ob_error *error) {
     if ((s = read_mixture(b, error)) != OB_OK) return s;
     if ((s = shared_kv_sizes(b, error)) != OB_OK) return s;
     if ((s = per_layer_sizes(b, error)) != OB_OK) return s;
+    if ((s = build_set(b, "ple_wide", build_number(b, "ple"), error)) != OB_OK) return s;
     for (uint32_t i = 0; i < hp->layers && source_kind(b->meta) == SOURCE_HF; i++)
         if (hp->kv_heads[i] == 0 && build_whole(b, "wide_mlp")) hp->ffn[i] *= 2;
     return find_values(b, error);

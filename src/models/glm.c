@@ -16,10 +16,11 @@ static const struct tensor sandwich[] = {
 
 const struct recipe model_glm = {
     .family = "glm",
+    .gguf = "chatglm",
     .model_type = "glm",
     .hf_class = "GlmForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys),
-    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             decoder_fused_mlp),
     .derive = decoder_derive,
     .layer = decoder_paired_layer,
@@ -31,7 +32,7 @@ const struct recipe model_glm4 = {
     .model_type = "glm4",
     .hf_class = "Glm4ForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys),
-    TENSORS(decoder_ends, sandwich, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, sandwich, decoder_attention_tensors, decoder_input_biases,
             decoder_fused_mlp),
     .derive = decoder_derive,
     .layer = decoder_paired_layer,

@@ -46,6 +46,7 @@ static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = decoder_sizes(b, error);
     if (s != OB_OK) return s;
     hp->attention_scale = 1;
+    build_wants(b, NULL, "attention_layers", hp->layers);
     for (uint32_t i = 0; i < hp->layers; i++) {
         struct str type;
         bool named = build_str_at(b, NULL, "attention_layers", i, &type);

@@ -53,7 +53,8 @@ static const struct tensor biases[] = {
 };
 
 static const struct tensor japanese_bias[] = {
-    VECTOR("blk.{i}.attn_output.bias", L "attention.dense_bias", "width", OPTIONAL),
+    VECTOR("blk.{i}.attn_output.bias", L "attention.dense_bias", "width", OPTIONAL,
+           .needed = "is_last"),
     {0},
 };
 

@@ -15,6 +15,7 @@ static const struct tensor tensors[] = {
 static ob_status read_rope(struct build *b, uint32_t i, ob_error *error) {
     struct hparams *hp = b->hp;
     double base, earlier;
+    build_wants(b, NULL, "layer_rope_theta", hp->layers);
     if (!build_f64_at(b, NULL, "layer_rope_theta", i, &base)) return OB_OK;
     hp->no_rope[i] = base == 0;
     if (hp->no_rope[i]) return OB_OK;

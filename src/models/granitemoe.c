@@ -9,7 +9,7 @@
 
 #define MLP "{m}layers.{i}.block_sparse_moe."
 
-static const struct tensor experts[] = {
+const struct tensor granitemoe_experts[] = {
     MATRIX("blk.{i}.ffn_gate_inp.weight", MLP "router.layer.weight|" MLP "router.weight", "experts",
            "width", REQUIRED),
     MATRIX("blk.{i}.ffn_gate_exps.weight", MLP "input_linear.weight|" MLP "experts.gate_up_proj",
@@ -21,18 +21,27 @@ static const struct tensor experts[] = {
     {0},
 };
 
-static const struct tensor shared[] = {
+const struct tensor granitemoe_shared[] = {
     MATRIX("blk.{i}.ffn_gate_shexp.weight", "{m}layers.{i}.shared_mlp.input_linear.weight",
-           "shared_ffn", "width", REQUIRED, .from_hf = "part(1,2*shared_ffn,0)"),
+           "sparse*shared_ffn", "width", REQUIRED, .from_hf = "part(1,2*shared_ffn,0)"),
     MATRIX("blk.{i}.ffn_up_shexp.weight", "{m}layers.{i}.shared_mlp.input_linear.weight",
-           "shared_ffn", "width", REQUIRED, .from_hf = "part(1,2*shared_ffn,shared_ffn)"),
+           "sparse*shared_ffn", "width", REQUIRED, .from_hf = "part(1,2*shared_ffn,shared_ffn)"),
     MATRIX("blk.{i}.ffn_down_shexp.weight", "{m}layers.{i}.shared_mlp.output_linear.weight",
-           "width", "shared_ffn", REQUIRED),
+           "width", "sparse*shared_ffn", REQUIRED),
     {0},
 };
 
-static const struct tensor sinks[] = {
+/* Of layers with windows; there llama.cpp leaves gate and up as they are. */
+#define FUSED(ours, theirs, rows, part_)                                                          \
+    MATRIX("blk.{i}." ours ".weight", NULL, rows, "width", OPTIONAL,                               \
+           .gguf = "blk.{i}." theirs ".weight", .from_gguf = part_)
+static const struct tensor windowed[] = {
     VECTOR("blk.{i}.attn_sinks.weight", "{m}layers.{i}.self_attn.sinks", "heads", REQUIRED),
+    FUSED("ffn_gate_exps", "ffn_gate_up_exps", "expert_ffn", "experts part(1,2*expert_ffn,0)"),
+    FUSED("ffn_up_exps", "ffn_gate_up_exps", "expert_ffn",
+          "experts part(1,2*expert_ffn,expert_ffn)"),
+    FUSED("ffn_gate_shexp", "ffn_up_shexp", "shared_ffn", "part(1,2*shared_ffn,0)"),
+    FUSED("ffn_up_shexp", "ffn_up_shexp", "shared_ffn", "part(1,2*shared_ffn,shared_ffn)"),
     {0},
 };
 
@@ -71,6 +80,7 @@ static ob_status derive_swa(struct build *b, ob_error *error) {
     if (!decoder_layer_types(b))
         for (uint32_t i = 0; i < hp->layers; i++) hp->window[i] = i % 4 ? hp->window_size : 0;
     if (!build_has(b, NULL, "layer_rope_theta")) return OB_OK;
+    build_wants(b, NULL, "layer_rope_theta", hp->layers);
     for (int k = 0; s == OB_OK && k < 2; k++) s = read_base(b, k, &base[k], error);
     struct str type;
     static const char scaled[] = "rope_parameters.rope_type";
@@ -86,8 +96,8 @@ static ob_status derive_swa(struct build *b, ob_error *error) {
 
 #define GRANITE_MOE(...)                                                                        \
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, granite_keys, moe_keys),         \
-    TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_paired_biases, experts,        \
-            shared, ##__VA_ARGS__),                                                             \
+    TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_paired_biases, ##__VA_ARGS__,  \
+            granitemoe_experts, granitemoe_shared),                                             \
     .layer = decoder_paired_layer
 
 const struct recipe model_granitemoe = {
@@ -101,6 +111,7 @@ const struct recipe model_granitemoe = {
 
 const struct recipe model_granitemoeshared = {
     .family = "granitemoeshared",
+    .written_as = "granitemoe",
     .model_type = "granitemoeshared",
     .hf_class = "GraniteMoeSharedForCausalLM",
     .derive = derive,
@@ -109,8 +120,9 @@ const struct recipe model_granitemoeshared = {
 
 const struct recipe model_granitemoe_swa = {
     .family = "granitemoe_swa",
+    .written_as = "granite_swa",
     .model_type = "granitemoe_swa",
     .hf_class = "GraniteMoeSWAForCausalLM",
     .derive = derive_swa,
-    GRANITE_MOE(sinks),
+    GRANITE_MOE(windowed),
 };

@@ -7,7 +7,7 @@ const struct recipe model_helium = {
     .model_type = "helium",
     .hf_class = "HeliumForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys),
-    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp_biases, decoder_mlp),
     .derive = decoder_derive,
     .layer = decoder_paired_layer,

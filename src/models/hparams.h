@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/hf_modules.h"
 #include "graph/graph.h"
 
 /* One kind of rotary embedding: the frequencies are ready to use (blocks/rope.h). */
@@ -14,6 +15,7 @@ struct rope {
     uint32_t half;       /* pairs rotated */
     const float *freq;   /* [half] radians a position */
     float magnitude;     /* of cos and sin (yarn's attention factor) */
+    uint32_t every;      /* as rope_table_args */
     char scaling[16];    /* "yarn": as files name it, "" = none */
     float factor;        /* of the scaling, from a context of `trained` positions */
     float trained;
@@ -42,7 +44,12 @@ struct hparams {
     uint32_t *shared_from, *shared_use; /* a layer that uses another's block: which one's, and its
                                          number among such layers, from 1; 0 = does not */
     bool *chooses;                    /* a layer: an index chooses keys; NULL = none */
+    uint32_t *every;                  /* a layer: positions that become one key more; NULL, 0: no */
+    bool *hashes;                     /* a layer: a table has each token id's experts; NULL: none */
     bool *loops;                      /* a layer: is run more than once; NULL = none */
+    uint32_t *ngram_rows;             /* a layer: of each part of its table of n-grams; 0 = it has
+                                         none; NULL: none has */
+    struct ngram_args *ngrams;        /* a layer that has */
     bool *no_rope;                    /* a layer: without rotary embedding */
     uint32_t *experts;                /* a layer: 0 = a plain MLP; with experts its ffn is 0 */
     uint32_t expert_count, expert_ffn;
@@ -56,11 +63,12 @@ struct hparams {
     uint32_t *head_dim;               /* a layer: of k and v, where layers differ; NULL: k_dim */
     uint32_t window_size;             /* as the file says; which layers use it is in `window` */
     enum norm_kind norm;              /* RMS unless the family says layer */
-    enum act_kind act;
+    enum act_kind act, head_act;      /* of MLPs; before the logits of an encoder_causal_head */
     bool bidirectional;               /* an encoder: a token sees later ones, outputs are states */
-    bool embeds;                      /* a sequence is embedded: */
-    enum pool_kind pool;              /* as its last states pooled so, */
-    bool pool_unit;                   /* and brought to length 1 */
+    bool embeds;                      /* a sequence is embedded, outputs are states: */
+    bool pooling_said, ranks;         /* the file says how; it says that a head ranks texts */
+    bool scores;                      /* a decoder's last state is scored, outputs are states */
+    struct hf_modules modules;        /* what follows the last states (blocks/pooling.h) */
     bool bare_norms;                  /* norms without weights are computed all the same */
     float eps;
     float output_eps;                 /* of the last norm; 0 = eps */
@@ -69,6 +77,10 @@ struct hparams {
     float attention_scale;            /* multiplies q . k */
     float attention_scalar;           /* Gemma: scale = attention_scalar^-0.5; 0 = absent */
     const float *alibi;               /* [heads] slopes; NULL = none */
+    const float *offsets;             /* by distance, and its reach: attention_args; NULL = none */
+    const uint32_t *places;           /* likewise, of vectors of relative positions, */
+    float *positions;                 /* which are these, a column each */
+    uint32_t reach;
     float attention_softcap, logit_softcap; /* 0 = none */
     float query_beta;                 /* not 0: q *= 1 + beta * log(1 + floor(pos / period)) */
     float query_period;

@@ -9,36 +9,38 @@
 #include "models/blocks/rope.h"
 
 static const struct key keys[] = {
-    WHOLE("stack", NULL, "num_layers_per_stack", OPTIONAL, 0, 0, 4096),
-    WHOLE("high_cycles", NULL, "H_cycles", OPTIONAL, 2, 1, 64),
-    WHOLE("low_cycles", NULL, "L_cycles", OPTIONAL, 3, 1, 64),
+    WHOLE("runs", "{arch}.block_count", "num_hidden_layers", REQUIRED, 0, 1, 4096),
+    WHOLE("stack", "{arch}.hrm.layers_per_stack", "num_layers_per_stack", OPTIONAL, 0, 0, 4096),
+    WHOLE("high_cycles", "{arch}.hrm.h_cycles", "H_cycles", OPTIONAL, 2, 1, 64),
+    WHOLE("low_cycles", "{arch}.hrm.l_cycles", "L_cycles", OPTIONAL, 3, 1, 64),
+    REAL("embed_scale", "{arch}.embedding_scale", "embedding_scale", OPTIONAL, 0, 0, 0),
     REAL("spread", NULL, "initializer_range", OPTIONAL, 0.02, 0, 1),
     {0},
 };
 
-/* The low stack lacks layer n, from which on {s} counts the high one's. */
-#define STACK(name) "{m}L_module.layers.{i}." name "|{m}H_module.layers.{s}." name
-#define GQKV "attn.gqkv_proj.weight"
+/* A row of the low stack, and one of the high, whose layers {h} counts. */
+#define STACKS(ours, theirs, rows, cols, ...)                                                   \
+    MATRIX("blk.{i}." ours ".weight", "{m}L_module.layers.{i}." theirs ".weight", "owns*" rows, \
+           cols, REQUIRED, ##__VA_ARGS__),                                                      \
+    MATRIX("blk.{i}." ours ".weight", "{m}H_module.layers.{h}." theirs ".weight",               \
+           "shares*" rows, cols, REQUIRED, ##__VA_ARGS__)
+#define GQKV "attn.gqkv_proj"
 
 static const struct tensor tensors[] = {
     MATRIX("token_embd.weight", "{m}embed_tokens.weight", "vocab", "width", REQUIRED),
     MATRIX("output.weight", "lm_head.weight", "vocab", "width", OPTIONAL),
-    VECTOR("low_init", "{m}z_L_init", "width", REQUIRED),
-    MATRIX("blk.{i}.attn_gate.weight", STACK(GQKV), "heads*k_dim", "width", REQUIRED,
-           .from_hf = "part(1,4*heads*k_dim,0)"),
-    MATRIX("blk.{i}.attn_q.weight", STACK(GQKV), "heads*k_dim", "width", REQUIRED,
+    VECTOR("low_init", "{m}z_L_init", "width", REQUIRED, .gguf = "hrm.z_l_init|low_init"),
+    STACKS("attn_gate", GQKV, "heads*k_dim", "width", .from_hf = "part(1,4*heads*k_dim,0)"),
+    STACKS("attn_q", GQKV, "heads*k_dim", "width",
            .from_hf = "part(1,4*heads*k_dim,heads*k_dim)"),
-    MATRIX("blk.{i}.attn_k.weight", STACK(GQKV), "heads*k_dim", "width", REQUIRED,
+    STACKS("attn_k", GQKV, "heads*k_dim", "width",
            .from_hf = "part(1,4*heads*k_dim,2*heads*k_dim)"),
-    MATRIX("blk.{i}.attn_v.weight", STACK(GQKV), "heads*k_dim", "width", REQUIRED,
+    STACKS("attn_v", GQKV, "heads*k_dim", "width",
            .from_hf = "part(1,4*heads*k_dim,3*heads*k_dim)"),
-    MATRIX("blk.{i}.attn_output.weight", STACK("attn.o_proj.weight"), "width", "heads*k_dim",
-           REQUIRED),
-    MATRIX("blk.{i}.ffn_gate.weight", STACK("mlp.gate_up_proj.weight"), "ffn", "width", REQUIRED,
-           .from_hf = GATE_OF_TWO),
-    MATRIX("blk.{i}.ffn_up.weight", STACK("mlp.gate_up_proj.weight"), "ffn", "width", REQUIRED,
-           .from_hf = UP_OF_TWO),
-    MATRIX("blk.{i}.ffn_down.weight", STACK("mlp.down_proj.weight"), "width", "ffn", REQUIRED),
+    STACKS("attn_output", "attn.o_proj", "width", "heads*k_dim"),
+    STACKS("ffn_gate", "mlp.gate_up_proj", "ffn", "width", .from_hf = GATE_OF_TWO),
+    STACKS("ffn_up", "mlp.gate_up_proj", "ffn", "width", .from_hf = UP_OF_TWO),
+    STACKS("ffn_down", "mlp.down_proj", "width", "ffn"),
     {0},
 };
 
@@ -50,9 +52,9 @@ static ob_status make_stacks(struct build *b, ob_error *error) {
     ob_status s = build_set(b, "stack", n, error);
     if (s != OB_OK) return s;
     hp->layers = 2 * n;
-    hp->shared_from = arena_array(b->arena, hp->layers, sizeof *hp->shared_from);
-    if (!hp->shared_from) return error_memory(error, "hyperparameters", hp->layers);
-    for (uint32_t i = n; i < hp->layers; i++) hp->shared_from[i] = i - n;
+    hp->shared_use = arena_array(b->arena, hp->layers, sizeof *hp->shared_use);
+    if (!hp->shared_use) return error_memory(error, "hyperparameters", hp->layers);
+    for (uint32_t i = n; i < hp->layers; i++) hp->shared_use[i] = i - n + 1;
     for (size_t k = 0; k < sizeof list / sizeof list[0]; k++) {
         uint32_t value = (*list[k])[0];
         *list[k] = arena_array(b->arena, hp->layers, sizeof(uint32_t));
@@ -72,9 +74,10 @@ static ob_status derive(struct build *b, ob_error *error) {
     if (s == OB_OK) s = build_plain(b, plain, error);
     if (s != OB_OK) return s;
     hp->bare_norms = true;
-    if (!build_f32(b, NULL, "embedding_scale", &hp->embed_scale))
-        hp->embed_scale = (float)(1 / build_number(b, "spread"));
-    return OB_OK;
+    if (build_number(b, "embed_scale") == 0)
+        s = build_set(b, "embed_scale", 1 / build_number(b, "spread"), error);
+    hp->embed_scale = (float)build_number(b, "embed_scale");
+    return s;
 }
 
 /* Without the norm at its end. */
@@ -105,6 +108,7 @@ static value_id body(struct build *b, value_id high) {
 
 const struct recipe model_hrm_text = {
     .family = "hrm_text",
+    .gguf = "hrm_text",
     .model_type = "hrm_text",
     .hf_class = "HrmTextForCausalLM",
     KEYS(decoder_keys, keys),

@@ -35,12 +35,20 @@ const struct recipe model_hy_v3 = {
     .layer = decoder_plain_layer,
 };
 
+static const struct tensor norms[] = {
+    VECTOR("blk.{i}.attn_norm.weight", "{m}layers.{i}.input_layernorm.weight", "width", REQUIRED),
+    VECTOR("blk.{i}.ffn_norm.weight", "{m}layers.{i}.post_attention_layernorm.weight", "width",
+           REQUIRED, .gguf = "blk.{i}.post_attention_norm.weight"),
+    {0},
+};
+
 const struct recipe model_solar_open = {
     .family = "solar_open",
+    .written_as = "glm4moe",
     .model_type = "solar_open",
     .hf_class = "SolarOpenForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, moe_keys),
-    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, norms, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp, moe_tensors, moe_shared_tensors, moe_bias_tensors),
     .derive = derive,
     .layer = decoder_plain_layer,

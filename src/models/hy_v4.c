@@ -2,10 +2,9 @@
  * hy_v4.c: HYV4ForCausalLM: sparse latent attention as DeepSeek-V3.2's with sinks and a gate; the
  * residual stream is several, of which each sub-layer takes a weighted sum and to each of which it
  * adds its output by another weight (hyper-connections, arXiv 2409.19606). */
-#include <string.h>
-
 #include "base/error.h"
 #include "models/blocks/moe.h"
+#include "models/blocks/streams.h"
 #include "models/deepseek_v2.h"
 
 static const struct key keys[] = {
@@ -38,7 +37,7 @@ static const struct tensor tensors[] = {
            REQUIRED),
     MATRIX("blk.{i}.attn_gate.weight", "{m}layers.{i}.self_attn.linear_gate.weight",
            "heads*v_head", "width", REQUIRED),
-    MLA_INDEXER(OPTIONAL),
+    MLA_INDEXER,
     MATRIX("blk.{i}.ffn_gate.weight", MLP "linear_gate.weight", "ffn", "width", REQUIRED),
     MATRIX("blk.{i}.ffn_up.weight", MLP "up_proj.weight", "ffn", "width", REQUIRED),
     MATRIX("blk.{i}.ffn_down.weight", MLP "down_proj.weight", "width", "ffn", REQUIRED),
@@ -57,7 +56,7 @@ static ob_status derive(struct build *b, ob_error *error) {
     float limit = (float)build_number(b, "swiglu_limit");
     if (!build_has(b, NULL, "mlp_layer_types")) b->hp->dense_layers = 1;
     ob_status s = deepseek_v3_derive(b, error);
-    if (s == OB_OK) s = mla_check_indexers(b, mla_has_indexer, error);
+    if (s == OB_OK) s = mla_indexers(b, mla_has_indexer, error);
     if (s == OB_OK && !mla_has_indexer(b, 0))
         return build_refuse(b, OB_ERR_FORMAT, NULL, "indexer_types", error,
                             "the first layer has none to share");
@@ -68,45 +67,22 @@ static ob_status derive(struct build *b, ob_error *error) {
 
 /* ---- the graph ---- */
 
-static struct weight *constant(struct build *b, uint32_t n, const float *value) {
-    struct weight *w = arena_alloc(b->arena, sizeof *w);
-    float *data = arena_array(b->arena, n, sizeof *data);
-    if (!w || !data) {
-        b->g->failed = true;
-        return NULL;
-    }
-    const struct quant *f32 = quant_list[QUANT_f32];
-    memcpy(data, value, n * sizeof *data);
-    *w = (struct weight){.name = "hc", .quant = f32, .rows = 1, .cols = n,
-                         .row_bytes = n * sizeof *data, .data = data};
-    return w;
-}
-
 /* A weight of each stream, and of what is added to each: sigmoids of the whole, as far as there
  * are any. */
 static value_id weigh(struct build *b, value_id x, struct weight *fn, struct weight *scale,
                       struct weight *base) {
-    struct graph *g = b->g;
     float magnitude[128], eps[128];
     uint32_t streams = build_whole(b, "streams"), n = fn->rows;
     for (uint32_t i = 0; i < n; i++) {
         magnitude[i] = i < streams ? 1 : (float)build_number(b, "hc_magnitude");
         eps[i] = (float)build_number(b, "hc_eps");
     }
-    value_id y = graph_norm(g, x, NULL, NULL, NORM_RMS, b->hp->eps, streams * b->hp->width);
-    y = graph_act(g, graph_affine(g, graph_linear1(g, y, fn, NULL), scale, base), ACT_SIGMOID);
-    return graph_affine(g, y, constant(b, n, magnitude), constant(b, n, eps));
+    value_id y = graph_act(b->g, streams_logits(b, x, fn, scale, base), ACT_SIGMOID);
+    return graph_affine(b->g, y, streams_constant(b, n, magnitude), streams_constant(b, n, eps));
 }
 
 static value_id sum(struct build *b, value_id x, value_id weight) {
-    uint32_t streams = build_whole(b, "streams"), width = b->hp->width;
-    value_id y = NO_VALUE;
-    x = graph_mul(b->g, x, weight);
-    for (uint32_t i = 0; i < streams; i++) {
-        value_id one = graph_slice(b->g, x, 1, streams * width, i * width, width);
-        y = i == 0 ? one : graph_add(b->g, y, one);
-    }
-    return y;
+    return graph_mix(b->g, x, weight, b->hp->width);
 }
 
 static value_id join(struct build *b, value_id x, value_id h, value_id weight) {
@@ -141,7 +117,7 @@ static value_id layer(struct build *b, value_id x, value_id *selection) {
 
 static value_id body(struct build *b, value_id x) {
     value_id selection = NO_VALUE;
-    x = graph_tile(b->g, x, 1, b->hp->width, build_whole(b, "streams"));
+    x = streams_open(b, x, build_whole(b, "streams"));
     for (b->layer = 0; b->layer < b->hp->layers; b->layer++) {
         b->g->layer = (int32_t)b->layer;
         x = layer(b, x, &selection);

@@ -164,11 +164,6 @@ static ob_status derive(struct build *b, ob_error *error) {
     if (s == OB_OK) s = inkling_sizes(b, error);
     if (s == OB_OK) s = moe_sizes(b, &router, error);
     if (s != OB_OK) return s;
-    if (hp->route.used + router.always > EXPERTS_USED_MAX)
-        return build_refuse(b, OB_ERR_UNSUPPORTED, NULL, "num_experts_per_tok", error,
-                            "%u experts a token, shared ones included, at most %d",
-                            hp->route.used + router.always, EXPERTS_USED_MAX);
-    hp->route.used += router.always;
     hp->attention_scale = 1.0f / (float)hp->k_dim;
     hp->logit_scale = 1 / (float)build_number(b, "logit_divisor");
     return OB_OK;

@@ -14,21 +14,88 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
+static struct asked *find_asked(const struct build *b, const char *key) {
+    for (uint32_t i = 0; i < b->asked_count; i++)
+        if (strcmp(b->asked[i].name, key) == 0) return &b->asked[i];
+    return NULL;
+}
+
 /* Remembers that a key was read; when out of memory it counts as unread and is refused. */
 static void ask(struct build *b, const char *key) {
-    for (uint32_t i = 0; i < b->asked_count; i++)
-        if (strcmp(b->asked[i], key) == 0) return;
+    if (find_asked(b, key)) return;
     if (b->asked_count == b->asked_cap) {
         uint32_t cap = b->asked_cap ? 2 * b->asked_cap : 64;
-        const char **more = arena_array(b->arena, cap, sizeof *more);
+        struct asked *more = arena_array(b->arena, cap, sizeof *more);
         if (!more) return;
         if (b->asked_count) memcpy(more, b->asked, b->asked_count * sizeof *more);
         b->asked = more;
         b->asked_cap = cap;
     }
     char *copy = arena_copy(b->arena, key, strlen(key));
-    if (copy) b->asked[b->asked_count++] = copy;
+    if (copy) b->asked[b->asked_count++] = (struct asked){.name = copy};
 }
+
+/* ---- of another kind ---- */
+
+static struct wrong *find_wrong(struct build *b, const char *key, uint64_t i) {
+    for (uint32_t k = 0; k < b->wrongs; k++)
+        if (b->wrong[k].i == i && strcmp(b->wrong[k].key, key) == 0) return &b->wrong[k];
+    return NULL;
+}
+
+/* One that is full has enough to be refused for. */
+static void add_wrong(struct build *b, const char *key, uint64_t i, const char *text) {
+    if (b->wrongs == WRONG_MAX || find_wrong(b, key, i)) return;
+    struct wrong *w = &b->wrong[b->wrongs++];
+    w->i = i;
+    snprintf(w->key, sizeof w->key, "%s", key);
+    snprintf(w->text, sizeof w->text, "%s", text);
+}
+
+void build_wrong(struct build *b, const char *key, const char *format, ...) {
+    char text[WRONG_TEXT];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    add_wrong(b, key, UINT64_MAX, text); /* no read of another kind makes it good */
+}
+
+/* After a read of element i, which the source has or not. A key may be read as one kind and then
+ * as another: one of these is enough. */
+static bool noted(struct build *b, const char *key, uint64_t i, bool ok, const char *want) {
+    char text[WRONG_TEXT];
+    struct wrong *w = find_wrong(b, key, i);
+    struct asked *a = find_asked(b, key);
+    if (ok) {
+        if (a && i == 0) a->read = true;
+        if (w) *w = b->wrong[--b->wrongs];
+    } else if (!(a && a->read && i == 0)) {
+        if (i == 0) snprintf(text, sizeof text, "is not %s", want);
+        else snprintf(text, sizeof text, "entry %llu is not %s", (unsigned long long)i, want);
+        add_wrong(b, key, i, text);
+    }
+    return ok;
+}
+
+ob_status check_kinds(struct build *b, ob_status so_far, ob_error *error) {
+    if (b->wrongs == 0 || so_far == OB_ERR_MEMORY) return so_far;
+    const char *key = b->wrong[0].key;
+    if (so_far != OB_OK && error && strcmp(error->where, key) == 0) return so_far; /* says more */
+    return build_refuse(b, OB_ERR_FORMAT, key, key, error, "%s", b->wrong[0].text);
+}
+
+/* "rope_parameters.rope_theta" where rope_parameters is there, and no object. */
+static void look_blocked(struct build *b, char *key) {
+    size_t n = source_blocked(b->meta, key);
+    if (n == 0) return;
+    char end = key[n];
+    key[n] = 0;
+    add_wrong(b, key, 0, "is not an object");
+    key[n] = end;
+}
+
+/* ---- reading ---- */
 
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size) {
@@ -38,6 +105,7 @@ const char *build_key(struct build *b, const char *gguf, const char *hf, char *s
             memcpy(scratch, p, n);
             scratch[n] = 0;
             if (source_has(b->meta, scratch)) return ask(b, scratch), scratch;
+            look_blocked(b, scratch);
         }
         p += n + (p[n] == '|');
     }
@@ -55,38 +123,75 @@ uint64_t build_count(struct build *b, const char *gguf, const char *hf) {
     return key ? source_count(b->meta, key) : 0;
 }
 
-#define BUILD_AT(name, read, type)                                                              \
-    bool name(struct build *b, const char *gguf, const char *hf, uint64_t i, type out) {        \
-        char scratch[NAME_MAX_BYTES];                                                           \
-        const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);                      \
-        return key && read(b->meta, key, i, out);                                             \
+#define BUILD_AT(name, read, type, fits, want)                                                   \
+    bool name(struct build *b, const char *gguf, const char *hf, uint64_t i, type *out) {        \
+        char scratch[NAME_MAX_BYTES];                                                            \
+        const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);                       \
+        type v;                                                                                  \
+        if (!key || i >= source_count(b->meta, key) ||                                           \
+            !noted(b, key, i, read(b->meta, key, i, &v) && (fits), want))                        \
+            return false;                                                                        \
+        *out = v;                                                                                \
+        return true;                                                                             \
     }
-BUILD_AT(build_u64_at, source_u64, uint64_t *)
-BUILD_AT(build_f64_at, source_f64, double *)
-BUILD_AT(build_bool_at, source_bool, bool *)
-BUILD_AT(build_str_at, source_str, struct str *)
+BUILD_AT(build_u64_at, source_u64, uint64_t, true, "a whole number >= 0")
+BUILD_AT(build_f64_at, source_f64, double, isfinite(v), "a finite number")
+BUILD_AT(build_real_at, source_f64, double, !isnan(v), "a number")
+BUILD_AT(build_bool_at, source_bool, bool, true, "true or false")
+BUILD_AT(build_str_at, source_str, struct str, true, "a string")
 #undef BUILD_AT
 
+static bool is_one(const struct build *b, const char *key) {
+    return source_count(b->meta, key) == 1;
+}
+
+/* Of a key that is there: has it one value? */
+static bool one_of(struct build *b, const char *gguf, const char *hf, const char *want, char *key) {
+    if (!build_key(b, gguf, hf, key, NAME_MAX_BYTES)) return false;
+    return is_one(b, key) || noted(b, key, 0, false, want);
+}
+
 bool build_f32(struct build *b, const char *gguf, const char *hf, float *out) {
+    static const char want[] = "a finite number";
+    char key[NAME_MAX_BYTES];
     double v;
-    if (!build_f64_at(b, gguf, hf, 0, &v)) return false;
+    if (!one_of(b, gguf, hf, want, key) ||
+        !noted(b, key, 0, source_f64(b->meta, key, 0, &v) && isfinite((float)v), want))
+        return false;
     *out = (float)v;
     return true;
 }
 
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out) {
+    static const char want[] = "a whole number from 0 to 4294967295";
+    char key[NAME_MAX_BYTES];
     uint64_t v;
-    if (!build_u64_at(b, gguf, hf, 0, &v) || v > UINT32_MAX) return false;
+    if (!one_of(b, gguf, hf, want, key) ||
+        !noted(b, key, 0, source_u64(b->meta, key, 0, &v) && v <= UINT32_MAX, want))
+        return false;
     *out = (uint32_t)v;
     return true;
 }
 
 bool build_bool(struct build *b, const char *gguf, const char *hf, bool *out) {
-    return build_bool_at(b, gguf, hf, 0, out);
+    static const char want[] = "true or false";
+    char key[NAME_MAX_BYTES];
+    return one_of(b, gguf, hf, want, key) &&
+           noted(b, key, 0, source_bool(b->meta, key, 0, out), want);
 }
 
 bool build_str(struct build *b, const char *gguf, const char *hf, struct str *out) {
-    return build_str_at(b, gguf, hf, 0, out);
+    static const char want[] = "a string";
+    char key[NAME_MAX_BYTES];
+    return one_of(b, gguf, hf, want, key) &&
+           noted(b, key, 0, source_str(b->meta, key, 0, out), want);
+}
+
+void build_wants(struct build *b, const char *gguf, const char *hf, uint64_t n) {
+    char key[NAME_MAX_BYTES];
+    if (!build_key(b, gguf, hf, key, sizeof key) || source_count(b->meta, key) == n) return;
+    build_wrong(b, key, "has %llu entries, %llu are wanted",
+                (unsigned long long)source_count(b->meta, key), (unsigned long long)n);
 }
 
 /* ---- refusing -------------------------------------------------------------------------------- */
@@ -100,6 +205,7 @@ ob_status build_refuse(const struct build *b, ob_status status, const char *gguf
     va_end(list);
     error_set(error, status, "%s", what);
     const char *spelled = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf;
+    if (!spelled) spelled = gguf ? gguf : hf ? hf : "";
     static const char mark[] = "{arch}";
     size_t n = strcspn(spelled, "|"), skip = sizeof mark - 1;
     struct str arch = source_architecture(b->meta);
@@ -119,7 +225,9 @@ ob_status build_refuse(const struct build *b, ob_status status, const char *gguf
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error) {
     char scratch[NAME_MAX_BYTES];
     const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
-    if (!key || source_bool(b->meta, key, 0, io)) return OB_OK;
+    if (!key) return OB_OK;
+    if (is_one(b, key) && source_bool(b->meta, key, 0, io))
+        return noted(b, key, 0, true, NULL), OB_OK;
     return REFUSE(b, key, error, "is not true or false");
 }
 
@@ -130,6 +238,7 @@ ob_status build_plain(struct build *b, const struct plain *list, ob_error *error
         bool flag = false, is_flag;
         const char *key = build_key(b, p->gguf, p->hf, scratch, sizeof scratch);
         if (!key) continue;
+        if (!is_one(b, key)) return REFUSE(b, key, error, "is not a number");
         is_flag = source_bool(b->meta, key, 0, &flag);
         if (is_flag) v = flag;
         else if (!source_f64(b->meta, key, 0, &v))
@@ -138,6 +247,7 @@ ob_status build_plain(struct build *b, const struct plain *list, ob_error *error
             return build_refuse(b, OB_ERR_UNSUPPORTED, key, key, error,
                                 "%s, which is %s, is not supported in this family",
                                 str_number(v, is), p->what);
+        noted(b, key, 0, true, NULL);
     }
     return OB_OK;
 }
@@ -162,7 +272,7 @@ static ob_status read_number(struct build *b, const struct key *k, const char *n
         if (whole > UINT32_MAX) return REFUSE(b, name, error, "is too large");
         *out = (double)whole;
     }
-    if (in_range(k, *out)) return OB_OK;
+    if (in_range(k, *out)) return noted(b, name, i, true, NULL), OB_OK;
     char is[32], min[32], max[32];
     str_number(*out, is);
     str_number(k->min, min);
@@ -208,10 +318,16 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
         if (!in_range(k, v)) return REFUSE(b, name, error, "has too many entries");
     } else if (name) {
         uint64_t n = source_count(b->meta, name);
-        if (n != 1)
+        if (n == 0 || (n != 1 && n != b->hp->layers))
             return REFUSE(b, name, error, "has %llu entries, one number is wanted",
                           (unsigned long long)n);
         ob_status s = read_number(b, k, name, 0, &v, error);
+        for (uint64_t i = 1; s == OB_OK && i < n; i++) { /* a number a layer, the same in all */
+            double other;
+            s = read_number(b, k, name, i, &other, error);
+            if (s == OB_OK && other != v)
+                return REFUSE(b, name, error, "layers differ, one number is wanted");
+        }
         if (s != OB_OK) return s;
     }
     if (k->name) return build_set(b, k->name, v, error);
@@ -311,7 +427,7 @@ static void look_unread(void *user, struct str key) {
     struct unread *u = user;
     if (u->name[0] || !matters(key) || key.n >= sizeof u->name) return;
     for (uint32_t i = 0; i < u->b->asked_count; i++) {
-        const char *asked = u->b->asked[i];
+        const char *asked = u->b->asked[i].name;
         if (strncmp(asked, key.p, key.n) == 0 && (asked[key.n] == 0 || asked[key.n] == '.')) return;
     }
     snprintf(u->name, sizeof u->name, "%.*s", STR_ARG(key));
@@ -326,11 +442,28 @@ ob_status check_unread(struct build *b, ob_error *error) {
                      b->recipe->family);
 }
 
+/* One word a layer, whatever a family reads of it. */
+static void check_layer_types(struct build *b) {
+    static const char *const list[] = {"indexer_types", "layer_types", "layers_block_type",
+                                       "mlp_layer_types"};
+    struct str word;
+    for (size_t k = 0; k < sizeof list / sizeof list[0] && source_kind(b->meta) == SOURCE_HF; k++) {
+        if (!source_has(b->meta, list[k])) continue;
+        uint64_t n = source_count(b->meta, list[k]);
+        if (n != b->hp->layers)
+            build_wrong(b, list[k], "has %llu entries, the model %u layers", (unsigned long long)n,
+                        b->hp->layers);
+        for (uint64_t i = 0; i < n; i++)
+            noted(b, list[k], i, source_str(b->meta, list[k], i, &word), "a string");
+    }
+}
+
 ob_status load_keys(struct build *b, ob_error *error) {
     for (const struct key *const *table = b->recipe->keys; *table; table++)
         for (const struct key *k = *table; k->gguf || k->hf; k++) {
             ob_status s = read_key(b, k, error);
             if (s != OB_OK) return s;
         }
+    check_layer_types(b);
     return read_act(b, error);
 }

@@ -22,7 +22,8 @@ static const struct tensor tensors[] = {
 /* A gate for each head, or for each of its elements. */
 static ob_status read_gate(struct build *b, ob_error *error) {
     struct str word;
-    bool each = build_str(b, NULL, "gating", &word) && str_is(word, "per-element");
+    bool each = build_str(b, NULL, "gating", &word) && str_is(word, "per-element"), any = true;
+    build_bool(b, NULL, "gating", &any); /* of older files: for each head */
     const struct source_tensor *gate =
         source_tensor_find(b->source, STR_LIT("blk.0.attn_gate.weight"));
     if (gate) each = gate->dim[1] > b->hp->heads[0];

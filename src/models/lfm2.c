@@ -102,7 +102,7 @@ const struct recipe model_lfm2 = {
     .hf_class = "Lfm2ForCausalLM",
     .act_key = "",
     KEYS(decoder_keys, shortconv_keys),
-    TENSORS(decoder_ends, shortconv_rest, decoder_attention_tensors, tensors, shortconv_tensors),
+    TENSORS(shortconv_rest, decoder_ends, decoder_attention_tensors, tensors, shortconv_tensors),
     .derive = derive,
     .layer = layer,
 };
@@ -114,7 +114,7 @@ const struct recipe model_lfm2_moe = {
     .hf_class = "Lfm2MoeForCausalLM",
     .act_key = "",
     KEYS(decoder_keys, moe_keys, moe_bias_keys, shortconv_keys),
-    TENSORS(decoder_ends, shortconv_rest, decoder_attention_tensors, tensors, shortconv_tensors,
+    TENSORS(shortconv_rest, decoder_ends, decoder_attention_tensors, tensors, shortconv_tensors,
             experts),
     .derive = derive_mixture,
     .layer = layer,

@@ -14,6 +14,8 @@ static const struct key keys[] = {
           0, 0),
     WHOLE("qk_norm", NULL, "use_qk_norm", OPTIONAL, 1, 0, 1),
     WHOLE("tempered", NULL, "attn_temperature_tuning", OPTIONAL, 1, 0, 1),
+    WHOLE("step", "{arch}.interleave_moe_layer_step", "interleave_moe_layer_step", OPTIONAL, 1, 1,
+          4096),
     REAL("attn_scale", NULL, "attn_scale", OPTIONAL, 0.1, 0, 0),
     REAL("floor_scale", NULL, "floor_scale", OPTIONAL, 8192, 1, 0),
     {0},
@@ -46,6 +48,8 @@ static void read_layers(struct build *b) {
     struct hparams *hp = b->hp;
     uint32_t interval = 4, chunk = build_whole(b, "chunk_size");
     build_u32(b, NULL, "no_rope_layer_interval", &interval);
+    if (build_count(b, NULL, "no_rope_layers") > 0)
+        build_wants(b, NULL, "no_rope_layers", hp->layers);
     bool named = build_has(b, NULL, "layer_types");
     bool no_chunks = source_kind(b->meta) == SOURCE_GGUF && chunk == 0;
     for (uint32_t i = 0; i < hp->layers; i++) {

@@ -9,6 +9,9 @@
 
 /* Fills b->hp from the recipe's keys. */
 ob_status load_keys(struct build *b, ob_error *error);
+/* Refuses the first key that was found to be of another kind than wanted (build_wrong), which
+ * explains whatever else failed so far. */
+ob_status check_kinds(struct build *b, ob_status so_far, ob_error *error);
 /* Refuses keys that change the mathematics and were not read; once all was read. */
 ob_status check_unread(struct build *b, ob_error *error);
 /* The root of the tensors' names, and the size of the vocabulary, from the embedding's tensor. */
@@ -16,6 +19,8 @@ ob_status load_vocab(struct build *b, ob_error *error);
 /* Finds, checks and, where needed, transforms every tensor of the recipe into b->found; refuses
  * tensors of the file that the recipe does not know. */
 ob_status load_tensors(struct build *b, ob_error *error);
+/* The recipe's tables of tensors, and what any model may have; NULL after the last. */
+const struct tensor *recipe_table(const struct recipe *recipe, size_t n);
 /* Of this row only floats are read: vectors, routers, what a recurrent op wants. */
 bool tensor_stays_float(const struct tensor *t, const char *name);
 /* Does the row's size have a 0 in this layer? */

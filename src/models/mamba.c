@@ -23,6 +23,11 @@ static value_id layer(struct build *b, value_id x) {
     return graph_add(b->g, x, mamba_mixer(b, block_norm_named(b, x, "attn_norm"), eps));
 }
 
+static ob_status falcon_derive(struct build *b, ob_error *error) {
+    ob_status s = build_set(b, "bare_norms", 1, error);
+    return s == OB_OK ? derive(b, error) : s;
+}
+
 static value_id falcon_layer(struct build *b, value_id x) {
     float eps = (float)build_number(b, "bare_eps");
     return graph_add(b->g, x, mamba_mixer(b, block_norm_named(b, x, "attn_norm"), eps));
@@ -42,11 +47,12 @@ const struct recipe model_mamba = {
 
 const struct recipe model_falcon_mamba = {
     .family = "falcon_mamba",
+    .written_as = "mamba",
     .model_type = "falcon_mamba",
     .hf_class = "FalconMambaForCausalLM",
     .roots = "backbone.",
     KEYS(recurrent_keys, mamba_keys, keys),
     TENSORS(recurrent_ends, mamba_tensors),
-    .derive = derive,
+    .derive = falcon_derive,
     .layer = falcon_layer,
 };

@@ -49,7 +49,7 @@ const struct recipe model_mimo_v2_flash = {
     .model_type = "mimo_v2_flash",
     .hf_class = "MiMoV2FlashForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
-    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             tensors, decoder_mlp, moe_tensors, moe_bias_tensors),
     .derive = derive,
     .layer = decoder_plain_layer,

@@ -6,15 +6,20 @@
 #include "models/blocks/moe.h"
 #include "models/blocks/rope.h"
 
+#define INDEXER "{arch}.attention.indexer."
 #define OLD "sparse_attention_config.sparse_"
 
 static const struct key keys[] = {
-    WHOLE("index_heads", NULL, "index_n_heads|" OLD "num_index_heads", OPTIONAL, 4, 1, 1024),
-    WHOLE("index_dim", NULL, "index_head_dim|" OLD "index_dim", OPTIONAL, 128, 2, 4096),
-    WHOLE("index_block", NULL, "index_block_size|" OLD "block_size", OPTIONAL, 128, 1,
-          SELECT_BLOCKS),
-    WHOLE("index_used", NULL, "index_topk_blocks|" OLD "topk_blocks", OPTIONAL, 16, 1, 1 << 16),
-    WHOLE("index_local", NULL, "index_local_blocks|" OLD "local_block", OPTIONAL, 1, 0, 1 << 16),
+    WHOLE("index_heads", INDEXER "head_count", "index_n_heads|" OLD "num_index_heads", OPTIONAL, 4,
+          1, 1024),
+    WHOLE("index_dim", INDEXER "key_length", "index_head_dim|" OLD "index_dim", OPTIONAL, 128, 2,
+          4096),
+    WHOLE("index_block", INDEXER "block_size", "index_block_size|" OLD "block_size", OPTIONAL, 128,
+          1, SELECT_BLOCKS),
+    WHOLE("index_used", INDEXER "top_k", "index_topk_blocks|" OLD "topk_blocks", OPTIONAL, 16, 1,
+          1 << 16),
+    WHOLE("index_local", INDEXER "local_blocks", "index_local_blocks|" OLD "local_block", OPTIONAL,
+          1, 0, 1 << 16),
     WHOLE("dense_ffn", NULL, "dense_intermediate_size", REQUIRED, 0, 1, 1 << 24),
     WHOLE("rotary_dim", NULL, "rotary_dim", OPTIONAL, 0, 0, 0), /* unused: the rope has a factor */
     REAL("swiglu_alpha", NULL, "swiglu_alpha", OPTIONAL, 1.702, 1e-6, 0),
@@ -26,6 +31,12 @@ static const struct key keys[] = {
 #define INDEX "{m}layers.{i}.self_attn.indexer."
 
 static const struct tensor tensors[] = {
+    MATRIX("blk.{i}.ffn_gate.weight", "{m}layers.{i}.mlp.gate_up_proj.weight", "ffn", "width",
+           REQUIRED, .from_hf = GATE_OF_TWO),
+    MATRIX("blk.{i}.ffn_up.weight", "{m}layers.{i}.mlp.gate_up_proj.weight", "ffn", "width",
+           REQUIRED, .from_hf = UP_OF_TWO),
+    MATRIX("blk.{i}.ffn_down.weight", "{m}layers.{i}.mlp.down_proj.weight", "width", "ffn",
+           REQUIRED),
     MATRIX("blk.{i}.ffn_gate_shexp.weight", SHARED "gate_up_proj.weight", "sparse*shared_ffn",
            "width", REQUIRED, .from_hf = "part(1,2*shared_ffn,0)"),
     MATRIX("blk.{i}.ffn_up_shexp.weight", SHARED "gate_up_proj.weight", "sparse*shared_ffn",
@@ -33,9 +44,10 @@ static const struct tensor tensors[] = {
     MATRIX("blk.{i}.ffn_down_shexp.weight", SHARED "down_proj.weight", "sparse*width",
            "shared_ffn", REQUIRED),
     MATRIX("blk.{i}.indexer.attn_q.weight", INDEX "q_proj.weight",
-           "chooses*index_heads*index_dim", "width", REQUIRED),
+           "chooses*index_heads*index_dim", "width", REQUIRED,
+           .gguf = "blk.{i}.indexer.q_proj.weight"),
     MATRIX("blk.{i}.indexer.attn_k.weight", INDEX "k_proj.weight", "chooses*index_dim", "width",
-           REQUIRED),
+           REQUIRED, .gguf = "blk.{i}.indexer.k_proj.weight"),
     VECTOR("blk.{i}.indexer.q_norm.weight", INDEX "q_norm.weight", "chooses*index_dim", REQUIRED),
     VECTOR("blk.{i}.indexer.k_norm.weight", INDEX "k_norm.weight", "chooses*index_dim", REQUIRED),
     KNOWN("mtp.*", "{m}mtp.*", "predicts further tokens"),
@@ -82,6 +94,9 @@ static ob_status derive(struct build *b, ob_error *error) {
     if (s != OB_OK) return s;
     hp->chooses = arena_array(b->arena, hp->layers, sizeof *hp->chooses);
     if (!hp->chooses) return error_memory(error, "hyperparameters", hp->layers);
+    if (!build_has(b, NULL, "layer_types")) build_wants(b, NULL, old_layers, hp->layers);
+    if (build_count(b, NULL, "moe_layer_freq") > 1)
+        build_wants(b, NULL, "moe_layer_freq", hp->layers);
     for (uint32_t i = 0; i < hp->layers; i++) {
         hp->chooses[i] = chooses(b, i);
         if (build_has(b, NULL, "mlp_layer_types") ||
@@ -90,6 +105,8 @@ static ob_status derive(struct build *b, ob_error *error) {
         hp->experts[i] = 0;
         hp->ffn[i] = dense;
     }
+    const double shared = build_number(b, "shared_ffn") / hp->expert_ffn; /* as llama.cpp has it */
+    if ((s = build_set(b, "shared_experts", shared, error)) != OB_OK) return s;
     float limit = (float)build_number(b, "swiglu_limit");
     hp->glu_clamp = (struct glu_clamp){.alpha = (float)build_number(b, "swiglu_alpha"),
                                        .limit = limit, .up_limit = limit, .up_add = 1};
@@ -143,11 +160,12 @@ static value_id layer(struct build *b, value_id x) {
 
 const struct recipe model_minimax_m3_vl_text = {
     .family = "minimax-m3",
+    .written_as = "minimax-m3",
     .model_type = "minimax_m3_vl_text",
     .hf_class = "MiniMaxM3VLForCausalLM",
     KEYS(decoder_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_qk_norms,
-            decoder_fused_mlp, moe_fused_tensors, moe_bias_tensors, tensors),
+            moe_fused_tensors, moe_bias_tensors, tensors),
     .norms_plus_one = true,
     .act_key = "", /* what a checkpoint names there is written out above */
     .derive = derive,

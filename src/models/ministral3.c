@@ -11,6 +11,8 @@ static const struct key keys[] = {
     {"{arch}.rope.scaling.original_context_length",
      "rope_parameters.original_max_position_embeddings", KEY_F32,
      offsetof(struct hparams, query_period), OPTIONAL, 0, 1, 0, NULL},
+    REAL("log_multiplier", "{arch}.rope.scaling.yarn_log_multiplier",
+         "rope_parameters.mscale_all_dim|rope_scaling.mscale_all_dim", OPTIONAL, 0, 0, 0),
     {0},
 };
 
@@ -20,8 +22,8 @@ static float log_scale(float factor, float by) {
 
 /* GGUF has yarn's mscale_all_dim by another name, and mscale is 1. */
 static void gguf_magnitude(struct build *b) {
-    float factor = 1, all = 0;
-    if (!build_f32(b, "{arch}.rope.scaling.yarn_log_multiplier", NULL, &all) || all == 0) return;
+    float factor = 1, all = (float)build_number(b, "log_multiplier");
+    if (source_kind(b->meta) != SOURCE_GGUF || all == 0) return;
     build_f32(b, "{arch}.rope.scaling.factor", NULL, &factor);
     b->hp->rope.magnitude = log_scale(factor, 1) / log_scale(factor, all);
 }

@@ -5,6 +5,7 @@
 
 const struct recipe model_mistral = {
     .family = "mistral",
+    .written_as = "llama",
     .model_type = "mistral",
     .hf_class = "MistralForCausalLM",
     KEYS(decoder_keys, decoder_window_keys),

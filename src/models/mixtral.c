@@ -11,6 +11,7 @@ static ob_status derive(struct build *b, ob_error *error) {
 
 const struct recipe model_mixtral = {
     .family = "mixtral",
+    .written_as = "llama",
     .model_type = "mixtral",
     .hf_class = "MixtralForCausalLM",
     KEYS(decoder_keys, decoder_window_keys, moe_keys),

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "models/blocks/decoder.h"
 #include "models/blocks/encoder.h"
+#include "models/blocks/pooling.h"
 #include "models/load.h"
+#include "models/registry.h"
 
 #define MODEL(name) extern const struct recipe model_##name;
 #include "models/models.def"
@@ -30,7 +32,9 @@ static uint32_t cols_of(const struct graph *g, value_id v) {
 uint32_t model_output_cols(const struct model *model) {
     return cols_of(&model->graph, model->graph.logits);
 }
-bool model_generates(const struct model *model) { return !model->graph.bidirectional; }
+bool model_generates(const struct model *model) {
+    return !model->hp.bidirectional && !model->hp.embeds && !model->hp.scores;
+}
 uint32_t model_embedding_cols(const struct model *model) {
     return cols_of(&model->graph, model->graph.embedding);
 }
@@ -58,19 +62,48 @@ static struct str architecture(const struct source *source) {
 }
 
 static bool matches(const struct recipe *r, enum source_kind kind, struct str arch) {
-    if (kind == SOURCE_GGUF) return r->gguf && str_is(arch, r->gguf);
+    if (kind == SOURCE_GGUF)
+        return (r->gguf && str_is(arch, r->gguf)) || (r->also_gguf && str_is(arch, r->also_gguf));
     return str_is(arch, r->model_type) || (r->also_type && str_is(arch, r->also_type));
+}
+
+static bool is_when(const struct recipe *r, const struct source *source) {
+    bool flag = false;
+    source = source_meta(source);
+    if (!r->when || source_kind(source) == SOURCE_GGUF) return true;
+    return source_bool(source, r->when, 0, &flag) && flag;
+}
+
+/* The flag that chooses between recipes: true, false, or not there. */
+static bool is_flag(const struct source *source, const char *key) {
+    bool flag;
+    source = source_meta(source);
+    return !key || source_kind(source) == SOURCE_GGUF || !source_has(source, key) ||
+           source_bool(source, key, 0, &flag);
+}
+
+static ob_status refuse_flag(const struct source *source, const char *key, ob_error *error) {
+    error_set(error, OB_ERR_FORMAT, "is not true or false");
+    error_at(error, source_path(source), key, OB_NO_OFFSET);
+    return OB_ERR_FORMAT;
 }
 
 ob_status model_find(const struct source *source, const struct recipe **out, ob_error *error) {
     enum source_kind kind = source_kind(source_meta(source));
     struct str arch = architecture(source);
-    for (size_t i = 0; i < recipe_count; i++)
-        if (matches(recipe_list[i], kind, arch)) return *out = recipe_list[i], OB_OK;
+    const struct recipe *found = NULL;
+    for (size_t i = 0; i < recipe_count; i++) {
+        const struct recipe *r = recipe_list[i];
+        if (!matches(r, kind, arch)) continue;
+        if (!is_flag(source, r->when)) return refuse_flag(source, r->when, error);
+        if (!is_when(r, source)) continue;
+        if (!found || (r->when && !found->when)) found = r;
+    }
+    if (found) return *out = found, OB_OK;
     ob_status s = error_set(error, OB_ERR_UNSUPPORTED,
                             "architecture \"%.*s\" has no recipe (1bit info --architectures lists "
                             "the %zu there are)",
-                            STR_ARG(arch), recipe_count);
+                            STR_ARG(arch), registry_count());
     error_at(error, source_path(source), NULL, OB_NO_OFFSET);
     return s;
 }
@@ -79,8 +112,8 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
 
 static ob_status refuse_untied(struct build *b, ob_error *error) {
     bool tied = true;
-    if (b->hp->bidirectional || build_global(b, "output.weight") ||
-        !build_bool(b, NULL, "tie_word_embeddings", &tied) || tied)
+    if (!model_generates(b->model) || !build_bool(b, NULL, "tie_word_embeddings", &tied) || tied ||
+        build_global(b, "output.weight"))
         return OB_OK;
     ob_status s = error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
     error_at(error, source_path(b->source), "lm_head.weight", OB_NO_OFFSET);
@@ -95,16 +128,21 @@ static value_id layers(struct build *b, value_id x) {
     return x;
 }
 
-/* Token embeddings, with what the family adds to them: learned positions, a vector, a norm. */
+/* Token embeddings, with what the family does to them: learned positions, vectors of types, a norm,
+ * a projection to the width of the stream. */
 static value_id embedding(struct build *b) {
     struct graph *g = b->g;
     struct weight *position = build_global(b, "position_embd.weight"),
                   *type = build_global(b, "token_types.weight"),
-                  *norm = build_global(b, "token_embd_norm.weight");
+                  *task = build_global(b, "task_types.weight"),
+                  *norm = build_global(b, "token_embd_norm.weight"),
+                  *wide = build_global(b, "token_embd_wide.weight");
     value_id x = graph_embed(g, build_global(b, "token_embd.weight"), b->hp->embed_scale);
     if (type) x = graph_affine(g, x, NULL, type);
     if (position) x = graph_add(g, x, graph_embed_position(g, position, b->hp->position_offset));
-    return norm ? block_norm(b, x, norm, build_global(b, "token_embd_norm.bias")) : x;
+    if (task) x = graph_affine(g, x, NULL, task);
+    if (norm) x = block_norm(b, x, norm, build_global(b, "token_embd_norm.bias"));
+    return wide ? graph_linear1(g, x, wide, build_global(b, "token_embd_wide.bias")) : x;
 }
 
 static value_id logits(struct build *b, value_id x) {
@@ -130,7 +168,7 @@ static ob_status build_graph(struct build *b, ob_error *error) {
     value_id x = embedding(b);
     x = b->recipe->body ? b->recipe->body(b, x) : layers(b, x);
     g->layer = -1;
-    if (b->hp->bidirectional) encoder_outputs(b, x);
+    if (!model_generates(b->model)) encoder_outputs(b, x);
     else g->logits = logits(b, graph_gather_rows(g, x));
     return g->failed ? error_memory(error, "the graph", 0) : OB_OK;
 }
@@ -167,10 +205,14 @@ ob_status model_open(const struct source *source, const struct model_options *op
     b.recipe = m->recipe;
     if (s == OB_OK) s = load_keys(&b, error);
     if (s == OB_OK) s = load_vocab(&b, error);
+    if (s == OB_OK) s = pooling_read(&b, error);
     if (s == OB_OK) s = m->recipe->derive(&b, error);
+    if (s == OB_OK) s = pooling_settle(&b, error);
+    s = check_kinds(&b, s, error);
     if (s == OB_OK) s = check_unread(&b, error);
     if (s == OB_OK) s = load_tensors(&b, error);
     if (s == OB_OK) s = build_graph(&b, error);
+    s = check_kinds(&b, s, error); /* layers read keys, too */
     if (s != OB_OK) {
         model_close(&m);
         return s;
@@ -255,6 +297,7 @@ uint64_t model_kv_bytes(const struct model *model, uint64_t tokens, struct kv_ty
         /* Pages of a window or a chunk: those of its positions, and the one that is being left. */
         if (g->kind != CACHE_FULL && held > (uint64_t)g->window + PAGE_TOKENS)
             held = (uint64_t)g->window + PAGE_TOKENS;
+        if (g->every > 1) held /= g->every;
         uint64_t pages = (held + PAGE_TOKENS - 1) / PAGE_TOKENS;
         bytes += pages * PAGE_TOKENS * g->layers * g->kv_heads *
                  kv_position_bytes(types, g->k_dim, g->v_dim);

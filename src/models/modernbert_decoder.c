@@ -3,6 +3,7 @@
  * before: layer norms, of which the first layer has none before attention but the embeddings one,
  * gated GELU, a rope of each kind of layer, and a head of its own before the logits. */
 #include "models/blocks/decoder.h"
+#include "models/blocks/encoder.h"
 #include "models/blocks/rope.h"
 
 static const struct key keys[] = {
@@ -28,8 +29,10 @@ static const struct tensor tensors[] = {
     MATRIX("output.weight", "decoder.weight", "vocab", "width", OPTIONAL),
     VECTOR("output.bias", "decoder.bias", "output_bias*vocab", REQUIRED),
     /* The first layer has none. */
-    VECTOR("blk.{i}.attn_norm.weight", L "attn_norm.weight", "width", OPTIONAL),
-    VECTOR("blk.{i}.attn_norm.bias", L "attn_norm.bias", "norm_bias*width", OPTIONAL),
+    VECTOR("blk.{i}.attn_norm.weight", L "attn_norm.weight", "width", OPTIONAL,
+           .needed = "is_later"),
+    VECTOR("blk.{i}.attn_norm.bias", L "attn_norm.bias", "norm_bias*width", OPTIONAL,
+           .needed = "is_later"),
     VECTOR("blk.{i}.ffn_norm.weight", L "mlp_norm.weight", "width", REQUIRED),
     VECTOR("blk.{i}.ffn_norm.bias", L "mlp_norm.bias", "norm_bias*width", REQUIRED),
     MATRIX("blk.{i}.attn_q.weight", L "attn.q_proj.weight", "heads*k_dim", "width", REQUIRED),
@@ -68,17 +71,15 @@ static ob_status read_rope(struct build *b, const char *hf, const char *older, f
 static ob_status read_head_act(struct build *b, ob_error *error) {
     static const char key[] = "classifier_activation";
     struct str name = STR_LIT("gelu");
-    enum act_kind act;
     build_str(b, NULL, key, &name);
-    if (build_act_named(name, &act)) return build_set(b, "head_act", act, error);
+    if (build_act_named(name, &b->hp->head_act)) return OB_OK;
     return build_refuse(b, OB_ERR_UNSUPPORTED, key, key, error, "activation \"%.*s\" is not known",
                         STR_ARG(name));
 }
 
 static ob_status derive(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
-    hp->norm = NORM_LAYER;
-    ob_status s = decoder_sizes(b, error);
+    ob_status s = encoder_causal_sizes(b, error);
     if (s == OB_OK) s = read_head_act(b, error);
     if (s == OB_OK)
         s = read_rope(b, "rope_parameters.full_attention", "global_rope_theta|rope_theta", 160000,
@@ -95,14 +96,6 @@ static ob_status derive(struct build *b, ob_error *error) {
     return OB_OK;
 }
 
-static value_id layer(struct build *b, value_id x) {
-    x = decoder_plain_layer(b, x);
-    if (b->layer + 1 < b->hp->layers) return x;
-    x = block_norm(b, x, build_global(b, "last_norm.weight"), build_global(b, "last_norm.bias"));
-    x = graph_linear1(b->g, x, build_global(b, "head.weight"), build_global(b, "head.bias"));
-    return graph_act(b->g, x, (enum act_kind)build_whole(b, "head_act"));
-}
-
 const struct recipe model_modernbert_decoder = {
     .family = "modernbert-decoder",
     .model_type = "modernbert-decoder",
@@ -111,5 +104,5 @@ const struct recipe model_modernbert_decoder = {
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, keys),
     TENSORS(tensors),
     .derive = derive,
-    .layer = layer,
+    .layer = encoder_causal_layer,
 };

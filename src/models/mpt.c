@@ -11,6 +11,7 @@ static const struct key keys[] = {
     {"{arch}.attention.clamp_kqv", "attn_config.clip_qkv", KEY_F32,
      offsetof(struct hparams, attention_clamp), OPTIONAL, 0, 0, 0, NULL},
     REAL("scale", NULL, "attn_config.softmax_scale", OPTIONAL, 0, 0, 0),
+    REAL("largest_slope", "{arch}.attention.max_alibi_bias", NULL, OPTIONAL, 8, 0, 0),
     {0},
 };
 
@@ -39,15 +40,13 @@ static const struct plain plain[] = {
 
 static ob_status derive(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
-    float slope = 8;
     hp->norm = NORM_LAYER;
     decoder_ffn_times(b, 4);
     ob_status s = build_plain(b, plain, error);
     if (s == OB_OK) s = decoder_sizes(b, error);
     if (s != OB_OK) return s;
-    build_f32(b, "{arch}.attention.max_alibi_bias", NULL, &slope);
     if (build_number(b, "scale") > 0) hp->attention_scale = (float)build_number(b, "scale");
-    hp->alibi = alibi_slopes(b->arena, hp->heads[0], slope);
+    hp->alibi = alibi_slopes(b->arena, hp->heads[0], (float)build_number(b, "largest_slope"));
     return hp->alibi ? OB_OK : error_memory(error, "position biases", hp->heads[0]);
 }
 

@@ -12,7 +12,7 @@ const struct recipe model_nemotron = {
     .act = "relu2",
     KEYS(decoder_keys, decoder_bias_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_norm_biases, decoder_attention_tensors,
-            decoder_attention_biases, decoder_mlp_biases, decoder_plain_mlp),
+            decoder_attention_biases, decoder_plain_mlp_biases, decoder_plain_mlp),
     .derive = decoder_derive_layer_norms,
     .layer = decoder_plain_layer,
 };

@@ -9,6 +9,12 @@
 #include "models/blocks/mamba2.h"
 #include "models/blocks/moe.h"
 
+/* llama.cpp has the epsilon by the name of layer norms' here. */
+static const struct key keys[] = {
+    REAL("norm_eps", "{arch}.attention.layer_norm_epsilon", NULL, OPTIONAL, 0, 0, 0),
+    {0},
+};
+
 #define AT(name) "{m}layers.{i}.mixer." name
 #define EXPERT(name) AT("experts.{e}." name)
 
@@ -39,10 +45,13 @@ static const struct tensor tensors[] = {
 
 /* Of the words of layers_block_type or the letters of hybrid_override_pattern. */
 static bool is(struct build *b, uint32_t layer, const char *word, const char *other, char letter) {
+    static const char letters[] = "hybrid_override_pattern";
     struct str pattern;
     if (decoder_type_is(b, layer, word) || decoder_type_is(b, layer, other)) return true;
-    return build_str(b, NULL, "hybrid_override_pattern", &pattern) && layer < pattern.n &&
-           pattern.p[layer] == letter;
+    if (!build_str(b, NULL, letters, &pattern)) return false;
+    if (pattern.n != b->hp->layers)
+        build_wrong(b, letters, "has %zu letters, the model %u layers", pattern.n, b->hp->layers);
+    return layer < pattern.n && pattern.p[layer] == letter;
 }
 
 static bool is_recurrent(struct build *b, uint32_t i) {
@@ -52,8 +61,9 @@ static bool is_recurrent(struct build *b, uint32_t i) {
 /* One kind a layer: what it is not has no size. */
 static void keep_one(struct build *b, uint32_t i, bool gguf) {
     struct hparams *hp = b->hp;
-    bool moe = gguf ? false : is(b, i, "moe", "moe", 'E');
-    bool mlp = gguf ? hp->heads[i] == 0 && hp->ffn[i] > 0 : is(b, i, "mlp", "mlp", '-');
+    bool wide = gguf && hp->heads[i] == 0 && hp->ffn[i] > 0; /* all of these are of one kind */
+    bool moe = gguf ? wide && hp->expert_count > 0 : is(b, i, "moe", "moe", 'E');
+    bool mlp = gguf ? wide && hp->expert_count == 0 : is(b, i, "mlp", "mlp", '-');
     if (hp->heads[i] || moe || mlp) hp->recurrent[i] = 0;
     if (!mlp) hp->ffn[i] = 0;
     hp->experts[i] = moe ? hp->expert_count : 0;
@@ -65,16 +75,18 @@ static ob_status derive(struct build *b, ob_error *error) {
                                              .normalize = true,
                                              .normalize_eps = 1e-20f};
     struct hparams *hp = b->hp;
-    uint32_t wide = hp->ffn[0];
+    uint32_t *wide = arena_array(b->arena, hp->layers, sizeof *wide);
+    if (!wide) return error_memory(error, "hyperparameters", hp->layers);
+    memcpy(wide, hp->ffn, hp->layers * sizeof *wide);
     bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     ob_status s = hybrid_sizes(b, is_recurrent, error);
     if (s == OB_OK) s = mamba2_sizes(b, error);
     if (s == OB_OK && hp->expert_count) {
         s = moe_sizes(b, &router, error);
-        for (uint32_t i = 0; s == OB_OK && i < hp->layers; i++) hp->ffn[i] = wide;
+        for (uint32_t i = 0; s == OB_OK && i < hp->layers; i++) hp->ffn[i] = wide[i];
     }
     for (uint32_t i = 0; s == OB_OK && i < hp->layers; i++) keep_one(b, i, gguf);
-    return s;
+    return s == OB_OK ? build_set(b, "norm_eps", (double)hp->eps, error) : s;
 }
 
 static value_id sub_layer(struct build *b, value_id x) {
@@ -92,10 +104,11 @@ static value_id layer(struct build *b, value_id x) {
 const struct recipe model_nemotron_h = {
     .family = "nemotron_h",
     .gguf = "nemotron_h",
+    .also_gguf = "nemotron_h_moe",
     .model_type = "nemotron_h",
     .hf_class = "NemotronHForCausalLM",
     .roots = "backbone.|model.",
-    KEYS(decoder_keys, moe_keys, mamba2_keys),
+    KEYS(decoder_keys, moe_keys, mamba2_keys, keys),
     TENSORS(tensors, mamba2_tensors),
     .act = "relu2",
     .act_key = "mlp_hidden_act",

@@ -14,11 +14,15 @@
 #define REFUSE(b, key, error, ...) \
     build_refuse(b, OB_ERR_UNSUPPORTED, key, key, error, __VA_ARGS__)
 
+static bool is_one(struct build *b, const char *key) { return source_count(b->meta, key) == 1; }
+
 /* Absent, or one of these words separated by '|', in lower or upper case. */
 static ob_status check_word(struct build *b, const char *key, const char *words, ob_error *error) {
     struct str is = {0};
     char scratch[128];
-    if (!source_str(b->meta, key, 0, &is)) return OB_OK;
+    if (!source_has(b->meta, key)) return OB_OK;
+    if (!is_one(b, key) || !source_str(b->meta, key, 0, &is))
+        return build_refuse(b, OB_ERR_FORMAT, key, key, error, "is not a string");
     for (const char *p = words; *p; p += strcspn(p, "|") + (p[strcspn(p, "|")] == '|')) {
         size_t n = strcspn(p, "|");
         bool same = n == is.n;
@@ -33,15 +37,17 @@ static ob_status check_word(struct build *b, const char *key, const char *words,
 static ob_status check_off(struct build *b, const char *key, const char *what, ob_error *error) {
     bool on = false;
     if (!source_has(b->meta, key)) return OB_OK;
-    if (source_bool(b->meta, key, 0, &on) && !on) return OB_OK;
+    if (is_one(b, key) && source_bool(b->meta, key, 0, &on) && !on) return OB_OK;
     return REFUSE(b, key, error, "%s not supported", what);
 }
 
 static ob_status read_bits(struct build *b, struct packing *p, const char *key, bool eight,
                            ob_error *error) {
     uint64_t bits = 0;
-    if (!source_u64(b->meta, key, 0, &bits))
+    if (!source_has(b->meta, key))
         return build_refuse(b, OB_ERR_FORMAT, key, key, error, "required key is missing");
+    if (!is_one(b, key) || !source_u64(b->meta, key, 0, &bits))
+        return build_refuse(b, OB_ERR_FORMAT, key, key, error, "is not a whole number >= 0");
     if (bits != 4 && !(eight && bits == 8))
         return REFUSE(b, key, error, "%llu bits are not supported, 4%s are",
                       (unsigned long long)bits, eight ? " or 8" : "");
@@ -52,11 +58,24 @@ static ob_status read_bits(struct build *b, struct packing *p, const char *key, 
 /* -1 and null: a scale for a whole row. */
 static ob_status read_group(struct build *b, struct packing *p, const char *key, ob_error *error) {
     double size = -1;
-    source_f64(b->meta, key, 0, &size);
-    if (size == -1) return OB_OK;
-    if (size < 1 || size > 1 << 24 || size != floor(size))
+    if (!source_has(b->meta, key)) return OB_OK;
+    bool given = is_one(b, key) && source_f64(b->meta, key, 0, &size);
+    if (given && size == -1) return OB_OK;
+    if (!given || !(size >= 1) || size > 1 << 24 || size != floor(size))
         return REFUSE(b, key, error, "is no size of a group");
     p->group = (uint32_t)size;
+    return OB_OK;
+}
+
+/* Rows and columns of a block that has one scale. */
+static ob_status read_block(struct build *b, struct packing *p, const char *key, ob_error *error) {
+    for (uint64_t i = 0; i < 2 && source_has(b->meta, key); i++) {
+        uint64_t n = 0;
+        if (source_count(b->meta, key) != 2 || !source_u64(b->meta, key, i, &n) || n < 1 ||
+            n > 1 << 24)
+            return REFUSE(b, key, error, "is no pair of sizes");
+        p->block[i] = (uint32_t)n;
+    }
     return OB_OK;
 }
 
@@ -65,16 +84,9 @@ static ob_status read_fp8(struct build *b, struct packing *p, ob_error *error) {
     ob_status s = check_word(b, Q "fmt", "e4m3|float8_e4m3fn", error);
     if (s == OB_OK) s = check_word(b, Q "activation_scheme", "dynamic", error);
     if (s == OB_OK) s = check_word(b, Q "expert_dtype", "fp8", error);
-    for (uint64_t i = 0; s == OB_OK && i < 2 && source_has(b->meta, key); i++) {
-        uint64_t n = 0;
-        if (source_count(b->meta, key) != 2 || !source_u64(b->meta, key, i, &n) || n < 1 ||
-            n > 1 << 24)
-            return REFUSE(b, key, error, "is no pair of sizes");
-        p->block[i] = (uint32_t)n;
-    }
     p->method = METHOD_FP8;
     p->bits = 8;
-    return s;
+    return s == OB_OK ? read_block(b, p, key, error) : s;
 }
 
 static ob_status read_gptq(struct build *b, struct packing *p, ob_error *error) {
@@ -115,9 +127,10 @@ static ob_status check_inputs(struct build *b, ob_error *error) {
 
 static ob_status read_compressed(struct build *b, struct packing *p, ob_error *error) {
     struct str form = {0}, strategy = {0};
-    if (!source_str(b->meta, Q "format", 0, &form))
+    if (!source_has(b->meta, Q "format"))
         return build_refuse(b, OB_ERR_FORMAT, Q "format", Q "format", error,
                             "required key is missing");
+    source_str(b->meta, Q "format", 0, &form); /* check_word refuses another kind */
     ob_status s = check_word(b, Q "format", "pack-quantized|float-quantized", error);
     if (s == OB_OK && source_has(b->meta, Q "config_groups.group_1"))
         s = REFUSE(b, Q "config_groups.group_1", error, "several groups are not supported");
@@ -133,11 +146,9 @@ static ob_status read_compressed(struct build *b, struct packing *p, ob_error *e
     if (str_is(form, "float-quantized")) {
         static const char sizes[] = CT "weights.block_structure";
         s = check_word(b, CT "weights.type", "float", error);
-        for (uint64_t i = 0, n; s == OB_OK && i < 2 && source_u64(b->meta, sizes, i, &n); i++)
-            p->block[i] = n < 1 << 24 ? (uint32_t)n : 0;
         p->method = METHOD_FP8;
         p->bits = 8;
-        return s;
+        return s == OB_OK ? read_block(b, p, sizes, error) : s;
     }
     p->method = METHOD_INTS;
     s = read_bits(b, p, CT "weights.num_bits", true, error);
@@ -183,7 +194,9 @@ ob_status packing_open(struct build *b, const struct packing **out, ob_error *er
     if (source_kind(b->source) != SOURCE_HF || !source_has(b->meta, "quantization_config"))
         return OB_OK;
     if (!source_str(b->meta, key, 0, &name))
-        return build_refuse(b, OB_ERR_FORMAT, key, key, error, "required key is missing");
+        return build_refuse(b, OB_ERR_FORMAT, key, key, error, "%s",
+                            source_has(b->meta, key) ? "is not a string"
+                                                     : "required key is missing");
     struct packing *p = arena_alloc(b->arena, sizeof *p);
     if (!p) return error_memory(error, "a configuration", sizeof *p);
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {

@@ -19,7 +19,8 @@ static const struct key persimmon_keys[] = {
 #define L "{m}layers.{i}."
 static const struct tensor both[] = {
     MATRIX("token_embd.weight", "{m}embed_tokens.weight", "vocab", "width", REQUIRED),
-    MATRIX("output.weight", "lm_head.weight", "vocab", "width", OPTIONAL),
+    MATRIX("output.weight", "lm_head.weight|language_model.lm_head.weight", "vocab", "width",
+           OPTIONAL),
     VECTOR("output_norm.weight", "{m}final_layernorm.weight", "width", REQUIRED),
     VECTOR("output_norm.bias", "{m}final_layernorm.bias", "width", REQUIRED),
     VECTOR("blk.{i}.attn_norm.weight", L "input_layernorm.weight", "width", REQUIRED),

@@ -27,7 +27,7 @@ const struct recipe model_qwen2_moe = {
     .model_type = "qwen2_moe",
     .hf_class = "Qwen2MoeForCausalLM",
     KEYS(decoder_keys, keys, decoder_window_keys, moe_keys),
-    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp, moe_tensors, moe_shared_tensors, tensors),
     .derive = derive,
     .layer = decoder_plain_layer,

@@ -12,6 +12,13 @@
 #define GATE_OF_HEADS "part(heads,2*k_dim,k_dim)"
 #define Q_PROJ "{m}layers.{i}.self_attn.q_proj.weight"
 
+const struct tensor qwen3_next_norms[] = {
+    VECTOR("blk.{i}.attn_norm.weight", "{m}layers.{i}.input_layernorm.weight", "width", REQUIRED),
+    VECTOR("blk.{i}.ffn_norm.weight", "{m}layers.{i}.post_attention_layernorm.weight", "width",
+           REQUIRED, .gguf = "blk.{i}.post_attention_norm.weight|blk.{i}.ffn_norm.weight"),
+    {0},
+};
+
 const struct tensor qwen3_next_attention[] = {
     MATRIX("blk.{i}.attn_q.weight", Q_PROJ, "heads*k_dim", "width", REQUIRED,
            .from_hf = Q_OF_GATED, .from_gguf = Q_OF_GATED),
@@ -23,8 +30,6 @@ const struct tensor qwen3_next_attention[] = {
            "width", REQUIRED),
     MATRIX("blk.{i}.attn_output.weight", "{m}layers.{i}.self_attn.o_proj.weight", "width",
            "heads*v_dim", REQUIRED),
-    VECTOR("blk.{i}.ffn_norm.weight", NULL, "width", OPTIONAL,
-           .gguf = "blk.{i}.post_attention_norm.weight"),
     KNOWN("mtp.*", "mtp.*", "predicts further tokens"),
     {0},
 };
@@ -40,7 +45,7 @@ const struct tensor qwen3_next_shared_gate[] = {
 #define BA_OF_HEADS "lin_k_heads,2*lin_v_heads/lin_k_heads,"
 #define QKVZ(name, rows, start)                                                                 \
     MATRIX("blk.{i}." name ".weight", "{m}layers.{i}.linear_attn.in_proj_qkvz.weight",          \
-           "recurrent*" rows, "width", OPTIONAL, .from_hf = "part(" OF_HEADS start ")", .gguf = "")
+           "recurrent*" rows, "width", REQUIRED, .from_hf = "part(" OF_HEADS start ")", .gguf = "")
 #define BA(name, start)                                                                         \
     MATRIX("blk.{i}." name ".weight", "{m}layers.{i}.linear_attn.in_proj_ba.weight",            \
            "recurrent*lin_v_heads", "width", REQUIRED, .from_hf = "part(" BA_OF_HEADS start ")", \
@@ -93,7 +98,7 @@ const struct recipe model_qwen3_next = {
     .hf_class = "Qwen3NextForCausalLM",
     .norms_plus_one = true,
     KEYS(decoder_keys, moe_keys, deltanet_keys),
-    TENSORS(decoder_ends, decoder_norms, qwen3_next_attention, decoder_qk_norms, tensors,
+    TENSORS(decoder_ends, qwen3_next_norms, qwen3_next_attention, decoder_qk_norms, tensors,
             deltanet_tensors, deltanet_one_conv, decoder_mlp, moe_tensors, moe_shared_tensors,
             qwen3_next_shared_gate),
     .derive = qwen3_next_mixture,

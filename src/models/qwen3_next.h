@@ -5,6 +5,8 @@
 
 #include "models/recipe.h"
 
+/* Before attention and MLP, the latter's under llama.cpp's name for it. */
+extern const struct tensor qwen3_next_norms[];
 /* q_proj has q and a gate of each head. */
 extern const struct tensor qwen3_next_attention[];
 extern const struct tensor qwen3_next_shared_gate[];

@@ -37,6 +37,7 @@ const struct recipe model_qwen2_vl_text = {
 
 const struct recipe model_qwen2_5_vl_text = {
     .family = "qwen2_5_vl_text",
+    .written_as = "qwen2vl",
     .model_type = "qwen2_5_vl_text",
     .also_type = "qwen2_5_vl",
     .hf_class = "Qwen2_5_VLForConditionalGeneration",

@@ -44,7 +44,7 @@ struct key {
  * and of keys with a name.
  *
  * A tensor's way from a file's form to the canonical one: steps separated by spaces, in this order.
- *     stack       a tensor for each expert, "{e}" in its name
+ *     stack[(n)]  a tensor for each expert, or for each of n parts of a table, "{e}" in its name
  *     experts     one tensor, the experts its outermost dimension (in GGUF always so)
  *     join(n)     a vector in n equal parts, "{e}" in their names
  *     heads(each,start[,count])  a matrix for each head, from one tensor: `each` rows of the file a
@@ -54,7 +54,10 @@ struct key {
  *     part(outer,total,start)   of rows seen as [outer, total]: rows [start, start + rows/outer) of
  *                 each; formulas. outer 1 is a view, others are copied
  *     pairs(heads)  rows of each head from halves (i, i + d/2) to pairs (2i, 2i+1)
+ *     tile(groups,heads)  rows of each head from group after group (g, j) to one of each group
+ *                 after the other (j, g); tile_cols(groups,heads): the same of columns
  *     repeat(n)   each row n times; not together with part or pairs
+ *     below(n)    numbers that index n things, I32 or I64: as F32
  *     f32         decoded; vectors always are; with T before it
  *     +1  abs  -exp  neg  exp   by element: w + 1, |w|, -exp(w), -w, exp(w) */
 struct tensor {
@@ -66,9 +69,12 @@ struct tensor {
                            shape has a 0 */
     const char *cols;
     enum need need;
+    const char *needed;  /* of an OPTIONAL row: a formula, required in layers where it is not 0 */
     const char *from_hf; /* NULL: as it is */
     const char *reason;  /* UNUSED: why it is not needed; then a name may end with '*' */
     const char *gguf, *from_gguf; /* where GGUF has it in another, "blk.{i}.attn_qkv.weight" */
+    const char *gguf_key; /* of one number a layer, which GGUF has in this list among its keys */
+    const char *gguf_row; /* of a vector that llama.cpp wants in rows: how long they are */
 };
 #define MATRIX(name_, hf_, rows_, cols_, need_, ...) \
     {.name = name_, .hf = hf_, .rows = rows_, .cols = cols_, .need = need_, ##__VA_ARGS__}
@@ -76,7 +82,8 @@ struct tensor {
     {.name = name_, .hf = hf_, .cols = n_, .need = need_, ##__VA_ARGS__}
 /* Known and not needed, in either spelling; a name may end with '*'. */
 #define KNOWN(gguf_, hf_, why_) {.name = gguf_, .hf = hf_, .need = UNUSED, .reason = why_}
-/* Of several rows with one name the first that the file has is taken; one of them is enough. */
+/* Of several rows with one name the first that the file has is taken; one of them is enough: all
+ * are REQUIRED. */
 
 /* ---- the recipe ---- */
 
@@ -85,8 +92,14 @@ struct build;
 struct recipe {
     const char *family;      /* "qwen2" */
     const char *gguf;        /* general.architecture, NULL = has no GGUF spelling of its own */
+    bool gguf_is_theirs;     /* llama.cpp's files are read; a file of ours has its weights in
+                                another form, so it is named by model_type */
+    const char *also_gguf;   /* another that files of the family say */
+    const char *written_as;  /* another row's, by whose name llama.cpp reads such models, too */
     const char *model_type;  /* config.json's; further ones in also_type */
     const char *also_type;
+    const char *when;        /* config.json's flag that must be true, "is_decoder": before others of
+                                the same type. NULL: none */
     const char *hf_class;    /* "Qwen2ForCausalLM" */
     const char *roots;       /* what "{m}" may stand for, separated by '|'; NULL: the usual */
     const struct key *const *keys;       /* ended by NULL; a table by gguf = hf = NULL */
@@ -109,6 +122,17 @@ struct recipe {
 #define KEYS(...) .keys = (const struct key *const[]){__VA_ARGS__, NULL}
 #define TENSORS(...) .tensors = (const struct tensor *const[]){__VA_ARGS__, NULL}
 
+struct asked {
+    const char *name;
+    bool read; /* its value, or its first, as one kind or another */
+};
+
+enum { WRONG_MAX = 8, WRONG_KEY = 128, WRONG_TEXT = 128 };
+struct wrong {
+    uint64_t i; /* of a list */
+    char key[WRONG_KEY], text[WRONG_TEXT];
+};
+
 struct build {
     struct model *model;
     struct hparams *hp;
@@ -118,8 +142,10 @@ struct build {
     const struct source *source;  /* of the tensors */
     const struct source *meta;    /* of the keys: source_meta() */
     struct model_options options;
-    const char **asked;           /* keys of the source that were read */
+    struct asked *asked;          /* keys of the source that were asked for */
     uint32_t asked_count, asked_cap;
+    struct wrong wrong[WRONG_MAX]; /* keys that are there and of another kind */
+    uint32_t wrongs;
     struct str root;              /* what "{m}" stands for in this file */
     uint32_t layer;
     value_id table, table_window; /* rope tables, NO_VALUE until first used */
@@ -134,7 +160,9 @@ struct weight *build_global(struct build *b, const char *name);
 
 /* Metadata, in either spelling; paths of config.json, and keys of GGUF, may be alternatives
  * separated by '|', the first that the source has counts. What a recipe asks for is remembered: see
- * keys.c on keys that nobody asked for. NULL, 0 or false: there is none, or of another kind. */
+ * keys.c on keys that nobody asked for. NULL, 0 or false: there is none (or null), or it is of
+ * another kind: no number or an infinite one, a list where one value is wanted. Such a key is
+ * remembered, and model_open refuses the model by its name, unless it was read as another kind. */
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size);
 bool build_has(struct build *b, const char *gguf, const char *hf);
@@ -146,8 +174,16 @@ bool build_str(struct build *b, const char *gguf, const char *hf, struct str *ou
 /* Element i of an array. */
 bool build_u64_at(struct build *b, const char *gguf, const char *hf, uint64_t i, uint64_t *out);
 bool build_f64_at(struct build *b, const char *gguf, const char *hf, uint64_t i, double *out);
+bool build_real_at(struct build *b, const char *gguf, const char *hf, uint64_t i,
+                   double *out); /* infinities, too */
 bool build_bool_at(struct build *b, const char *gguf, const char *hf, uint64_t i, bool *out);
 bool build_str_at(struct build *b, const char *gguf, const char *hf, uint64_t i, struct str *out);
+
+/* A list of another length than n, if there is one, is refused by its name; so is a key for which
+ * this was called, where a status cannot be returned. */
+void build_wants(struct build *b, const char *gguf, const char *hf, uint64_t n);
+void build_wrong(struct build *b, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* As config.json spells activations: "gelu_new". */
 bool build_act_named(struct str name, enum act_kind *out);

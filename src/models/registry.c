@@ -33,6 +33,7 @@ static const struct feature {
     TENSOR("sparse attention", ".indexer."),
     TENSOR("recurrent", ".ssm_"),
     TENSOR("recurrent", ".shortconv."),
+    TENSOR("recurrent", ".lru_"),
     TENSOR("recurrent", ".lstm_"),
     TENSOR("recurrent", ".time_decay"),
     TENSOR("recurrent", ".light_norm.weight"),
@@ -43,6 +44,8 @@ static const struct feature {
     TENSOR("norms after sub-layers", ".attn_output_norm.weight"),
     TENSOR("learned positions", "position_embd.weight"),
     TENSOR("residual streams", "hc_head.weight"),
+    TENSOR("residual streams", "hc_output_norm.weight"),
+    TENSOR("memory of n-grams", "ngram_embd.weight"),
     FIELD("soft cap of scores", attention_softcap),
     FIELD("soft cap of logits", logit_softcap),
 };
@@ -58,7 +61,8 @@ struct registered registry_at(size_t i) {
     return (struct registered){.hf_class = r->hf_class,
                                .model_type = r->model_type,
                                .also_type = r->also_type,
-                               .gguf = r->gguf,
+                               .when = r->when,
+                               .gguf = r->gguf ? r->gguf : r->written_as,
                                .family = r->family};
 }
 

@@ -11,8 +11,10 @@
 struct registered {
     const char *hf_class, *model_type;
     const char *also_type; /* another model_type of the class; NULL = none */
-    const char *gguf;      /* general.architecture of llama.cpp's files; NULL: only we write such
-                              files, and those of llama.cpp, if any, are another recipe's */
+    const char *when;      /* config.json's flag by which it is told from another class of its type;
+                              NULL = none */
+    const char *gguf;      /* general.architecture by which llama.cpp reads the class, perhaps that
+                              of several; NULL: only we write and read such files */
     const char *family;    /* NULL: a wrapper; its language model's recipe has all of this */
 };
 

@@ -10,6 +10,8 @@ static ob_status derive(struct build *b, ob_error *error) {
     if (s != OB_OK) return s;
     uint32_t interval = 4;
     build_u32(b, NULL, "no_rope_layer_interval", &interval);
+    if (build_count(b, NULL, "no_rope_layers") > 0)
+        build_wants(b, NULL, "no_rope_layers", hp->layers);
     build_bool(b, NULL, "use_sliding_window", &slides);
     if (!slides) hp->window_size = 0;
     decoder_layer_types(b);

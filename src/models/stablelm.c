@@ -21,9 +21,9 @@ static const struct tensor tensors[] = {
            REQUIRED),
     VECTOR("blk.{i}.ffn_norm.bias", L "post_attention_layernorm.bias", "serial*width", REQUIRED),
     VECTOR("blk.{i}.attn_q_norm.weight", L "self_attn.q_layernorm.norms.{e}.weight",
-           "qk_norm*heads*k_dim", REQUIRED, .from_hf = "join(heads)"),
+           "qk_norm*heads*k_dim", REQUIRED, .gguf_row = "k_dim", .from_hf = "join(heads)"),
     VECTOR("blk.{i}.attn_k_norm.weight", L "self_attn.k_layernorm.norms.{e}.weight",
-           "qk_norm*kv_heads*k_dim", REQUIRED, .from_hf = "join(kv_heads)"),
+           "qk_norm*kv_heads*k_dim", REQUIRED, .gguf_row = "k_dim", .from_hf = "join(kv_heads)"),
     {0},
 };
 
@@ -47,7 +47,7 @@ const struct recipe model_stablelm = {
     .model_type = "stablelm",
     .hf_class = "StableLmForCausalLM",
     KEYS(decoder_keys, keys),
-    TENSORS(decoder_ends, tensors, decoder_attention_tensors, decoder_attention_biases,
+    TENSORS(decoder_ends, tensors, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp),
     .derive = derive,
     .layer = layer,

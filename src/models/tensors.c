@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "models/formula.h"
+#include "models/blocks/pooling.h"
 #include "models/load.h"
 #include "models/ternary.h"
 #include "models/transform.h"
@@ -110,17 +111,21 @@ static ob_status check_shape(struct build *b, const struct tensor *t, const stru
 }
 
 bool tensor_stays_float(const struct tensor *t, const char *name) {
-    static const char *const routing[] = {"gate_inp", ".router_", "_fn.weight" /* of streams */};
-    if (!t->rows || strstr(name, "ssm_conv1d")) return true;
-    for (size_t i = 0; i < sizeof routing / sizeof routing[0]; i++)
-        if (strstr(name, routing[i])) return true;
-    return t->from_hf && (strstr(t->from_hf, "f32") || strstr(t->from_hf, "-exp"));
+    static const char *const small[] = {"gate_inp", ".router_", "_fn.weight" /* of streams */,
+                                        "position_embd", "token_types", "ssm_conv1d"};
+    static const char *const steps[] = {"f32", "-exp", "below"};
+    if (!t->rows) return true;
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+        if (strstr(name, small[i])) return true;
+    for (size_t i = 0; t->from_hf && i < sizeof steps / sizeof steps[0]; i++)
+        if (strstr(t->from_hf, steps[i])) return true;
+    return false;
 }
 
 /* In layers where one of its dimensions is 0. */
 bool tensor_is_nowhere(const struct build *b, const struct tensor *t, const struct transform *how,
                        uint32_t layer) {
-    if ((how->stack || how->experts) && b->hp->experts[layer] == 0) return true;
+    if ((how->stack || how->experts) && !how->parts && b->hp->experts[layer] == 0) return true;
     return size_of(b, layer, t->cols) == 0 || (t->rows && size_of(b, layer, t->rows) == 0);
 }
 
@@ -201,7 +206,7 @@ static ob_status find_experts(struct finder *f, const struct tensor *t, const st
                               const char *pattern, uint32_t layer, const struct piece *first,
                               struct weight *w, ob_error *error) {
     struct build *b = f->b;
-    uint32_t n = b->hp->experts[layer];
+    uint32_t n = how->parts ? how->parts : b->hp->experts[layer];
     const struct source_tensor *have = first->tensor;
     const void **expert = arena_array(b->arena, n, sizeof *expert);
     struct piece *piece = arena_array(b->arena, n, sizeof *piece);
@@ -235,6 +240,7 @@ static ob_status find_experts(struct finder *f, const struct tensor *t, const st
         w->name = canonical;
     }
     w->experts = n;
+    w->heads = how->parts > 0;
     w->expert = expert;
     w->data = NULL;
     lay_down(t, w);
@@ -270,6 +276,26 @@ static ob_status find_parts(struct finder *f, const struct tensor *t, const stru
                          .row_bytes = sizeof *out * n,
                          .data = out};
     return OB_OK;
+}
+
+/* A table of numbers that index something. */
+static ob_status find_numbers(struct build *b, const struct tensor *t, const struct transform *how,
+                              uint32_t layer, const struct source_tensor *have, struct weight *w,
+                              ob_error *error) {
+    uint64_t rows = size_of(b, layer, t->rows), cols = size_of(b, layer, t->cols);
+    if (!str_is(have->type, "I32") && !str_is(have->type, "I64") && !str_is(have->type, "F32"))
+        return REFUSE(b, OB_ERR_UNSUPPORTED, w->name, error, "type %.*s, must be I32, I64 or F32",
+                      STR_ARG(have->type));
+    if (have->ndim > 2 || have->dim[0] != cols || have->dim[1] != rows) {
+        char want[64];
+        snprintf(want, sizeof want, "%llu, %llu", (unsigned long long)rows,
+                 (unsigned long long)cols);
+        return refuse_shape(b, w->name, have, want, error);
+    }
+    w->rows = (uint32_t)rows;
+    w->cols = (uint32_t)cols;
+    w->data = have->data;
+    return transform_numbers(b, how, have->type, w, error);
 }
 
 /* From the tensor that holds rows of all heads. */
@@ -439,9 +465,10 @@ static ob_status find_spelled(struct finder *f, const struct tensor *t, const st
         s = find_experts(f, t, how, pattern, layer, &piece, w, error);
     } else if (how->join) {
         s = find_parts(f, t, how, pattern, layer, have, w, error);
-    } else if (how->each) {
+    } else if (how->each || how->below) {
         w->name = spelled; /* for messages */
-        s = find_heads(b, t, how, layer, &piece, w, error);
+        s = how->each ? find_heads(b, t, how, layer, &piece, w, error)
+                      : find_numbers(b, t, how, layer, have, w, error);
         w->name = canonical_name;
     } else {
         s = find_one(f, t, how, spelled, layer, &piece, w, error);
@@ -470,6 +497,8 @@ static bool parse(const struct build *b, const struct tensor *t, uint32_t layer,
     /* In GGUF the experts of a tensor are one, whatever Hugging Face has; heads are. */
     if (gguf && transform_parse(b, layer, t->from_hf, &hf)) {
         if (hf.stack || hf.experts || hf.mxfp4) how->experts = true;
+        if (hf.below) how->below = hf.below;
+        how->parts = hf.parts;
         if (hf.each && !t->from_gguf) {
             how->each = (uint32_t)size_of(b, layer, t->rows);
             how->each_count = hf.each_count;
@@ -487,6 +516,8 @@ static bool parse_plain(const struct build *b, const struct tensor *t, uint32_t 
     *how = (struct transform){0};
     if (!transform_parse(b, layer, t->from_hf, &hf)) return false;
     how->experts = hf.stack || hf.experts || hf.mxfp4;
+    how->below = hf.below;
+    how->parts = hf.parts;
     how->each = hf.each ? (uint32_t)size_of(b, layer, t->rows) : 0;
     how->each_count = hf.each_count;
     return true;
@@ -512,9 +543,38 @@ static bool was_found(const struct build *b, const struct tensor *t, uint32_t la
     return false;
 }
 
+/* A vector of one number, from a list of one a layer, or one for all. */
+static ob_status find_in_key(struct finder *f, const struct tensor *t, uint32_t layer,
+                             ob_error *error) {
+    struct build *b = f->b;
+    char name[NAME_BYTES];
+    fill_name(b, t->name, layer, 0, name, sizeof name);
+    struct weight *w = arena_alloc(b->arena, sizeof *w);
+    char *kept = arena_copy(b->arena, name, strlen(name));
+    float *value = arena_alloc(b->arena, sizeof *value);
+    uint64_t n = source_count(b->source, t->gguf_key);
+    double number;
+    if (!w || !kept || !value || b->found_count == f->cap)
+        return error_memory(error, "a weight", sizeof *w);
+    if ((n != 1 && n != b->hp->layers) ||
+        !source_f64(b->source, t->gguf_key, n == 1 ? 0 : layer, &number))
+        return REFUSE(b, OB_ERR_FORMAT, t->gguf_key, error, "must be %u numbers", b->hp->layers);
+    *value = (float)number;
+    *w = (struct weight){.name = kept,
+                         .quant = quant_list[QUANT_f32],
+                         .rows = 1,
+                         .cols = 1,
+                         .row_bytes = sizeof *value,
+                         .data = value};
+    b->found[b->found_count++] = w;
+    return OB_OK;
+}
+
 static ob_status find_row(struct finder *f, const struct tensor *t, uint32_t layer,
                           ob_error *error) {
     struct build *b = f->b;
+    if (t->gguf_key && source_kind(b->source) == SOURCE_GGUF)
+        return find_in_key(f, t, layer, error);
     struct transform how;
     bool found = false, own = source_meta(b->source) != b->source;
     ob_status s = OB_OK;
@@ -559,6 +619,12 @@ struct weight *build_weight(struct build *b, const char *name) {
     return find_weight(b, full);
 }
 
+/* In this layer, by the row or by its formula. */
+static bool is_required(const struct build *b, const struct tensor *t, uint32_t layer) {
+    if (t->need != OPTIONAL || !t->needed) return t->need == REQUIRED;
+    return size_of(b, layer, t->needed) > 0;
+}
+
 /* Once all were looked for: a row that is required was found, or another of its name. */
 static ob_status is_there(struct finder *f, const struct tensor *t, uint32_t layer,
                           ob_error *error) {
@@ -566,18 +632,25 @@ static ob_status is_there(struct finder *f, const struct tensor *t, uint32_t lay
     struct transform how;
     char name[NAME_BYTES], spelled[NAME_BYTES];
     const char *pattern = patterns_of(b, t);
-    if (t->need != REQUIRED || !pattern) return OB_OK;
+    if (!pattern || !*pattern || !is_required(b, t, layer)) return OB_OK;
     if (!parse(b, t, layer, &how) || tensor_is_nowhere(b, t, &how, layer)) return OB_OK;
     fill_name(b, t->name, layer, 0, name, sizeof name);
     fill_name(b, pattern, layer, 0, spelled, sizeof spelled);
     return find_weight(b, name) ? OB_OK : refuse_missing(b, spelled, error);
 }
 
+const struct tensor *recipe_table(const struct recipe *recipe, size_t n) {
+    size_t own = 0;
+    while (recipe->tensors[own]) own++;
+    return n < own ? recipe->tensors[n] : n == own ? pooling_tensors : NULL;
+}
+
 typedef ob_status row_fn(struct finder *f, const struct tensor *t, uint32_t layer,
                          ob_error *error);
 static ob_status each_row(struct finder *f, row_fn *fn, ob_error *error) {
-    for (const struct tensor *const *table = f->b->recipe->tensors; *table; table++)
-        for (const struct tensor *t = *table; t->name; t++) {
+    const struct tensor *t;
+    for (size_t n = 0; (t = recipe_table(f->b->recipe, n)); n++)
+        for (; t->name; t++) {
             uint32_t layers = strstr(t->name, "{i}") ? f->b->hp->layers : 1;
             for (uint32_t i = 0; i < layers; i++) {
                 ob_status s = fn(f, t, i, error);
@@ -631,9 +704,11 @@ ob_status load_vocab(struct build *b, ob_error *error) {
 /* What else is in a model that also sees or hears. */
 static ob_status skip_towers(struct finder *f, ob_error *error) {
     static const char *const prefix[] = {
-        "model.connector.",    "model.embed_vision.", "model.multi_modal_projector.",
-        "model.vision_model.", "model.vision_tower.", "model.visual.",
-        "multi_modal_projector.", "vision_model.",    "vision_tower.",   "visual.",
+        "model.audio_tower.", "model.connector.", "model.embed_audio.", "model.embed_vision.",
+        "model.multi_modal_projector.", "model.vision_embed_tokens.", "model.vision_embedder.",
+        "model.vision_model.", "model.vision_tower.", "model.visual.", "model.vqmodel.",
+        "multi_modal_projector.", "vision_embed_tokens.", "vision_model.", "vision_tower.",
+        "visual.", "vqmodel.",
     };
     ob_status s = OB_OK;
     if (!source_has(f->b->source, "text_config.model_type")) return s;
@@ -693,7 +768,8 @@ ob_status load_tensors(struct build *b, ob_error *error) {
             char name[NAME_BYTES];
             snprintf(name, sizeof name, "%.*s", STR_ARG(source_tensor_at(b->source, i)->name));
             return REFUSE(b, OB_ERR_UNSUPPORTED, name, error,
-                          "the %s recipe does not know this tensor", b->recipe->family);
+                          "the %s recipe does not know this tensor, or by its keys not here",
+                          b->recipe->family);
         }
     return OB_OK;
 }

@@ -21,9 +21,18 @@ static bool argument(const struct build *b, uint32_t layer, const char **at, uin
     return v != FORMULA_OVERFLOW;
 }
 
+/* Groups of one head are in order as they are. */
+static bool tiles(const struct build *b, uint32_t layer, const char **at, struct tile *out) {
+    if (!argument(b, layer, at, &out->groups) || !argument(b, layer, at, &out->heads)) return false;
+    if (out->groups >= out->heads || out->heads % out->groups) out->groups = 0;
+    return true;
+}
+
 static bool step(const struct build *b, uint32_t layer, struct str word, struct transform *t) {
     const char *at = word.p + strcspn(word.p, "(") + 1;
     if (str_is(word, "stack")) return t->stack = true;
+    if (str_starts(word, "stack("))
+        return t->stack = argument(b, layer, &at, &t->parts);
     if (str_is(word, "experts")) return t->experts = true;
     if (str_is(word, "T")) return t->transposed = true;
     if (str_is(word, "f32")) return t->f32 = true;
@@ -33,7 +42,10 @@ static bool step(const struct build *b, uint32_t layer, struct str word, struct 
                argument(b, layer, &at, &t->start);
     if (str_starts(word, "join(")) return argument(b, layer, &at, &t->join);
     if (str_starts(word, "pairs(")) return argument(b, layer, &at, &t->heads);
+    if (str_starts(word, "tile(")) return tiles(b, layer, &at, &t->tile);
+    if (str_starts(word, "tile_cols(")) return tiles(b, layer, &at, &t->tile_cols);
     if (str_starts(word, "repeat(")) return argument(b, layer, &at, &t->times);
+    if (str_starts(word, "below(")) return argument(b, layer, &at, &t->below);
     if (str_starts(word, "heads("))
         return argument(b, layer, &at, &t->each) && argument(b, layer, &at, &t->each_start) &&
                (at[-1] != ',' || argument(b, layer, &at, &t->each_count));
@@ -64,11 +76,20 @@ uint64_t transform_file_rows(const struct transform *t, uint64_t rows) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Where the file has what is our head h. */
+static size_t file_head(const struct tile *t, size_t h) {
+    return h % t->groups * (t->heads / t->groups) + h / t->groups;
+}
+
 /* The file's row of our row r, of `rows`. */
 static size_t file_row(const struct transform *t, size_t r, size_t rows) {
     if (t->heads) {
         size_t dim = rows / t->heads, i = r % dim;
         r += (i % 2 ? dim / 2 : 0) + i / 2 - i;
+    }
+    if (t->tile.groups) {
+        size_t dim = rows / t->tile.heads;
+        r = file_head(&t->tile, r / dim) * dim + r % dim;
     }
     if (t->times) return r / t->times;
     if (!t->outer) return r;
@@ -110,6 +131,39 @@ ob_status transform_mxfp4(struct build *b, const struct transform *t, const uint
     return OB_OK;
 }
 
+ob_status transform_numbers(struct build *b, const struct transform *t, struct str type,
+                            struct weight *w, ob_error *error) {
+    const struct quant *f32 = quant_list[QUANT_f32];
+    size_t n = (size_t)w->rows * w->cols, bytes = str_is(type, "I64") ? 8 : 4;
+    float *out = allocate(b, w, n * sizeof *out, error);
+    if (!out) return OB_ERR_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        const char *at = (const char *)w->data + i * bytes;
+        int64_t wide;
+        int32_t narrow;
+        memcpy(&narrow, at, sizeof narrow); /* as every machine of ours stores it */
+        if (bytes == 8) memcpy(&wide, at, sizeof wide);
+        else wide = narrow;
+        memcpy(&out[i], at, sizeof out[i]);
+        if (!str_is(type, "F32")) out[i] = wide >= 0 && wide < t->below ? (float)wide : -1;
+        if (!(out[i] >= 0 && out[i] < (float)t->below && out[i] == floorf(out[i])))
+            return build_refuse(b, OB_ERR_FORMAT, w->name, w->name, error,
+                                "row %zu has a number that is not whole and below %u",
+                                i / w->cols, t->below);
+    }
+    w->quant = f32;
+    w->row_bytes = quant_row_bytes(f32, w->cols);
+    w->data = out;
+    return OB_OK;
+}
+
+/* A row's bytes, those of each head to its place. */
+static void copy_row(const struct transform *t, const char *from, char *to, size_t bytes) {
+    const size_t heads = t->tile_cols.groups ? t->tile_cols.heads : 1, each = bytes / heads;
+    for (size_t h = 0; h < heads; h++)
+        memcpy(to + h * each, from + (heads > 1 ? file_head(&t->tile_cols, h) : 0) * each, each);
+}
+
 /* Our rows, gathered from the file's. */
 static ob_status gather(struct build *b, const struct transform *t, struct weight *w,
                         ob_error *error) {
@@ -122,7 +176,7 @@ static ob_status gather(struct build *b, const struct transform *t, struct weigh
         const char *from = w->data;
         size_t at = file_row(t, r, w->rows);
         if (!t->transposed) {
-            memcpy(to, from + at * w->row_bytes, w->row_bytes);
+            copy_row(t, from + at * w->row_bytes, to, w->row_bytes);
             continue;
         }
         for (size_t c = 0; c < w->cols; c++)
@@ -167,7 +221,7 @@ struct row_source {
     const struct weight *w;       /* as it comes */
     struct packed_reader *packed; /* NULL: plain data */
     uint32_t first;
-    float *row;
+    float *row, *tiled;           /* the latter for tile_cols() */
     char *column;                 /* of a transposed matrix, as the file has it */
 };
 
@@ -189,7 +243,9 @@ static const float *read_row(struct row_source *from, uint32_t r) {
     }
     for (size_t c = 0; t->element != KEEP && c < w->cols; c++)
         from->row[c] = apply(t, from->row[c]);
-    return from->row;
+    if (!t->tile_cols.groups) return from->row;
+    copy_row(t, (const char *)from->row, (char *)from->tiled, w->cols * sizeof *from->tiled);
+    return from->tiled;
 }
 
 /* A transposed matrix of a file is packed along what become our columns: it is unpacked whole. */
@@ -228,18 +284,21 @@ static ob_status encode_rows(struct build *b, const struct transform *t,
     struct row_source rows = {.t = t, .w = w, .first = from ? from->first : 0};
     char *out = allocate(b, w, row_bytes * w->rows, error);
     rows.row = calloc(w->cols, sizeof *rows.row);
+    rows.tiled = calloc(w->cols, sizeof *rows.tiled);
     rows.column = calloc(w->cols, w->quant->bytes);
     if (from) rows.packed = packed_reader_new(from->packed);
-    bool ready = out && rows.row && rows.column && (!from || rows.packed);
+    bool ready = out && rows.row && rows.tiled && rows.column && (!from || rows.packed);
     if (out && !ready) error_memory(error, w->name, w->cols * sizeof *rows.row);
+    bool whole = from && t->element == KEEP && !t->tile_cols.groups;
     for (uint32_t r = 0; ready && r < w->rows; r++) {
         char *at = out + r * row_bytes;
         uint32_t packed_row = rows.first + (uint32_t)file_row(t, r, w->rows);
-        if (from && t->element == KEEP) packed_encode(rows.packed, packed_row, to, at);
+        if (whole) packed_encode(rows.packed, packed_row, to, at);
         else to->encode(read_row(&rows, r), at, w->cols / to->block);
     }
     packed_reader_free(&rows.packed);
     free(rows.row);
+    free(rows.tiled);
     free(rows.column);
     if (!ready) return OB_ERR_MEMORY;
     now_is(w, to, out);
@@ -276,8 +335,11 @@ ob_status transform_run(struct build *b, const struct transform *t, const struct
     bool early = t->f32 && t->transposed && w->quant->block > 1 && !t->outer;
     ob_status s = early ? decode(b, t, w, error) : OB_OK;
     if (s != OB_OK) return s;
-    bool scattered = t->transposed || t->heads || t->times || t->outer > 1;
-    if (w->quant->block > 1 && (t->transposed || (vector && (t->heads || t->times || t->outer))))
+    bool tiled = t->tile.groups || t->tile_cols.groups;
+    bool scattered = t->transposed || t->heads || t->times || t->outer > 1 || tiled;
+    bool split = t->tile_cols.groups && w->cols / t->tile_cols.heads % w->quant->block;
+    if (w->quant->block > 1 &&
+        (t->transposed || split || (vector && (t->heads || t->times || t->outer || tiled))))
         return build_refuse(b, OB_ERR_UNSUPPORTED, w->name, w->name, error,
                             "cannot be taken apart in the format %s", w->quant->name);
     if (scattered) s = gather(b, t, w, error);

@@ -14,10 +14,15 @@ struct transform {
     bool stack, experts, transposed, f32, mxfp4;
     uint32_t outer, total, start; /* part(); outer 0: none */
     uint32_t heads;               /* pairs(); 0: none */
+    uint32_t parts;               /* stack(); 0: as many as the layer's experts */
+    struct tile {
+        uint32_t groups, heads;   /* groups 0: none */
+    } tile, tile_cols;            /* tile(), tile_cols() */
     uint32_t join;                /* join(); 0: none */
     uint32_t times;               /* repeat(); 0: none */
     uint32_t each, each_start;    /* heads(); each 0: none */
     uint32_t each_count;          /* heads; 0: of attention */
+    uint32_t below;               /* below(); 0: none */
     enum { KEEP, ADD_ONE, ABSOLUTE, NEGATE, EXP, NEGATE_EXP } element;
     const struct quant *to;       /* what a matrix of floats becomes; NULL: stays */
 };
@@ -37,6 +42,10 @@ struct packed_rows {
 };
 ob_status transform_run(struct build *b, const struct transform *t, const struct packed_rows *from,
                         struct weight *w, bool vector, ob_error *error);
+
+/* A table of numbers, whole and below t->below, of type I32, I64 or F32: as F32. */
+ob_status transform_numbers(struct build *b, const struct transform *t, struct str type,
+                            struct weight *w, ob_error *error);
 
 /* One matrix of MXFP4 out of its two tensors: 16 bytes a block, and a scale. Sets quant, data. */
 ob_status transform_mxfp4(struct build *b, const struct transform *t, const uint8_t *blocks,

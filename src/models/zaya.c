@@ -11,6 +11,8 @@
 
 static const struct key keys[] = {
     WHOLE("conv", NULL, "cca_time0", OPTIONAL, 2, 1, 64),
+    WHOLE("attention_bias", NULL, "attention_bias", OPTIONAL, 0, 0, 1),
+    WHOLE("head_bias", NULL, "lm_head_bias", OPTIONAL, 0, 0, 1),
     WHOLE("router", NULL, "router_hidden_size", OPTIONAL, 256, 1, 1 << 16),
     {0},
 };
@@ -28,12 +30,16 @@ static const struct key keys[] = {
     VECTOR("blk.{i}." ours "_old_bias", "{m}layers.{i}." theirs ".residual_bias", "width", REQUIRED)
 
 static const struct tensor tensors[] = {
-    VECTOR("output.bias", "lm_head.bias", "vocab", OPTIONAL),
-    VECTOR("blk.{i}.attn_q.bias", CCA("q_proj.bias"), "heads*k_dim", OPTIONAL),
-    VECTOR("blk.{i}.attn_k.bias", CCA("k_proj.bias"), "kv_heads*k_dim", OPTIONAL),
-    VECTOR("blk.{i}.attn_v.bias", CCA("v_proj_current.bias"), "kv_heads*v_dim/2", OPTIONAL),
-    VECTOR("blk.{i}.attn_v_old.bias", CCA("v_proj_delayed.bias"), "kv_heads*v_dim/2", OPTIONAL),
-    VECTOR("blk.{i}.attn_output.bias", "{m}layers.{i}.self_attn.o_proj.bias", "width", OPTIONAL),
+    VECTOR("output.bias", "lm_head.bias", "head_bias*vocab", REQUIRED),
+    VECTOR("blk.{i}.attn_q.bias", CCA("q_proj.bias"), "attention_bias*heads*k_dim", REQUIRED),
+    VECTOR("blk.{i}.attn_k.bias", CCA("k_proj.bias"), "attention_bias*kv_heads*k_dim",
+           REQUIRED),
+    VECTOR("blk.{i}.attn_v.bias", CCA("v_proj_current.bias"),
+           "attention_bias*kv_heads*v_dim/2", REQUIRED),
+    VECTOR("blk.{i}.attn_v_old.bias", CCA("v_proj_delayed.bias"),
+           "attention_bias*kv_heads*v_dim/2", REQUIRED),
+    VECTOR("blk.{i}.attn_output.bias", "{m}layers.{i}.self_attn.o_proj.bias",
+           "attention_bias*width", REQUIRED),
     VECTOR("embd_scale", "{m}input_hidden_states_scale", "width", REQUIRED),
     VECTOR("embd_bias", "{m}input_hidden_states_bias", "width", REQUIRED),
     SUM("attn_sum", "post_attention_residual_scale"),
@@ -55,7 +61,8 @@ static const struct tensor tensors[] = {
            "heads*v_dim", REQUIRED),
     MATRIX("blk.{i}.router_in.weight", GATE("down_proj.weight"), "router", "width", REQUIRED),
     VECTOR("blk.{i}.router_in.bias", GATE("down_proj.bias"), "router", REQUIRED),
-    VECTOR("blk.{i}.router_old_scale", GATE("router_states_scale"), "router", OPTIONAL),
+    VECTOR("blk.{i}.router_old_scale", GATE("router_states_scale"), "router", OPTIONAL,
+           .needed = "is_later"),
     VECTOR("blk.{i}.router_norm.weight", GATE("router_mlp.norm.weight"), "router", REQUIRED),
     MATRIX("blk.{i}.router_1.weight", GATE("router_mlp.fc1.weight"), "router", "router", REQUIRED),
     VECTOR("blk.{i}.router_1.bias", GATE("router_mlp.fc1.bias"), "router", REQUIRED),
@@ -89,6 +96,9 @@ static ob_status derive(struct build *b, ob_error *error) {
     if (s == OB_OK) s = read_rope(b, "rope_parameters.hybrid_sliding", &hp->rope_window, error);
     for (uint32_t i = 0; s == OB_OK && i < hp->layers; i++)
         hp->window[i] = decoder_type_is(b, i, "hybrid_sliding") ? hp->window_size : 0;
+    if (s == OB_OK && hp->expert_count >= ROUTE_EXPERTS_MAX) /* one more has no matrix */
+        return build_refuse(b, OB_ERR_UNSUPPORTED, "", "num_experts", error, "%u, at most %d",
+                            hp->expert_count, ROUTE_EXPERTS_MAX - 1);
     return s == OB_OK ? moe_sizes(b, &router, error) : s;
 }
 

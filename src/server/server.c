@@ -187,7 +187,8 @@ static void say_ready(const struct server *server, const ob_engine *engine) {
     if (server->options.loaded) server->options.loaded(server->options.user, engine);
     ob_engine_get_info(engine, &info);
     if (info.encoder)
-        notice(server, "an encoder: no chat, no completions, only embeddings");
+        notice(server, "no chat, no completions, %s",
+               info.embedding ? "only embeddings" : "no embeddings: the model gives scores");
     else if (info.chat_error)
         notice(server, "no chat, only completions: %s",
                ob_error_line(info.chat_error, line, sizeof line));

@@ -206,7 +206,8 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
         tok_add_step(&tok->normal, (struct normal_step){.apply = normal_nfc}, NULL);
     tok_find_bytes(tok);
     value = gguf_find(gguf, merges_key);
-    if (!value || !gguf_str(value, 0, &text))
+    bool none = value && value->type == GGUF_ARRAY && value->n == 0; /* bytes alone */
+    if (!value || (!none && !gguf_str(value, 0, &text)))
         return error_set(error, OB_ERR_FORMAT, "%s is missing or no array of strings", merges_key);
     ob_status status = tok_pairs_init(tok, value->n, error);
     struct buf scratch = BUF_INIT;

@@ -27,6 +27,7 @@ static ob_status find_model(struct tok *tok, const struct gguf *gguf, ob_error *
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
         if (models[i]->gguf && str_is(name, models[i]->gguf)) tok->model = models[i];
     if (tok->model) return OB_OK;
+    if (str_is(name, "none")) return bad(error, key, "the file has no tokenizer");
     error_set(error, OB_ERR_UNSUPPORTED, "tokenizer \"%.*s\" is not supported", STR_ARG(name));
     error_at(error, NULL, key, OB_NO_OFFSET);
     return OB_ERR_UNSUPPORTED;

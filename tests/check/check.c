@@ -27,7 +27,7 @@ struct check {
     const char *isa;  /* NULL = all */
     uint64_t seed;
     const char *golden, *fixtures; /* folders; fixtures may be NULL */
-    bool bench, rows, verbose;
+    bool bench, quick, rows, verbose;
     double bandwidth; /* bytes a second, measured for --bench */
     struct outcome *outcome;
     uint32_t passed, failed, skipped;
@@ -60,10 +60,14 @@ static bool wanted(const struct check *check, const char *name) {
 }
 
 bool check_isa(const struct check *check, enum cpu_isa isa) {
+    if (check->quick && isa != cpu_best()) { /* plain C runs as what the others are compared with */
+        if (isa == CPU_SCALAR || strcmp(check->tier, "kernels") != 0) return false;
+    }
     return cpu_has(isa) && (!check->isa || strcmp(check->isa, cpu_isa_name(isa)) == 0);
 }
 
 bool check_bench(const struct check *check) { return check->bench; }
+bool check_quick(const struct check *check) { return check->quick; }
 const char *check_goldens(const struct check *check) { return check->golden; }
 const char *check_fixtures(const struct check *check) { return check->fixtures; }
 
@@ -151,6 +155,7 @@ static int usage(int status) {
             "  --tier NAME     only this tier (may be repeated)\n"
             "  --func PATTERN  rows whose name contains or matches PATTERN\n"
             "  --isa NAME      only this instruction set\n"
+            "  --quick         beyond kernels the best instruction set alone, no plain C\n"
             "  --seed N        of all random numbers (default: from the clock)\n"
             "  --golden DIR    folder of the goldens (default: tests/golden)\n"
             "  --fixtures DIR  a folder of more families (default: " FIXTURES ", if there)\n"
@@ -186,6 +191,7 @@ static int bad(const char *what, const char *value) {
 /* An exit status to end with, or -1. */
 static bool *flag_of(struct check *check, const char *a) {
     if (strcmp(a, "--bench") == 0) return &check->bench;
+    if (strcmp(a, "--quick") == 0) return &check->quick;
     if (strcmp(a, "--rows") == 0) return &check->rows;
     return strcmp(a, "--verbose") == 0 ? &check->verbose : NULL;
 }

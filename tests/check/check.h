@@ -34,6 +34,7 @@ void check_run(struct check *check, check_fn *fn, const void *arg, const char *n
 /* Is this ISA built, on this machine, and asked for? */
 bool check_isa(const struct check *check, enum cpu_isa isa);
 bool check_bench(const struct check *check); /* --bench: add rows of real sizes */
+bool check_quick(const struct check *check); /* --quick: no rows of the reference device */
 const char *check_goldens(const struct check *check);  /* folder */
 const char *check_fixtures(const struct check *check); /* folder of more families, NULL if none */
 #define CHECK_ISAS(check, isa)                                       \

@@ -70,6 +70,10 @@ static value_id make_states(struct tiny *t) {
                                    .eps = 1e-6f};
         y = graph_add(g, y, graph_mlstm(g, &mlstm));
         y = graph_wkv4(g, x, y, tiny_weight(t, f32, 1, COLS), tiny_weight(t, f32, 1, COLS));
+        uint32_t series = layer == 0 ? 1 : 2, every = layer == 0 ? 100 : 7;
+        value_id kv = graph_tile(g, y, 1, COLS, series), gate = graph_tile(g, x, 1, COLS, series);
+        struct weight *places = tiny_weight(t, f32, every, series * COLS);
+        y = graph_add(g, y, graph_compress(g, kv, gate, places, every, series == 2));
         x = graph_norm(g, graph_add(g, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);
     }
     return x;
@@ -83,7 +87,7 @@ static void selects(struct tiny *t, value_id x, struct attention_args *args) {
     value_id out[3];
     graph_linear(&t->graph, x, 3, w, (struct weight *[3]){NULL}, out);
     args->selects = true;
-    args->selection = graph_index_select(&t->graph, out[0], out[1], out[2], LENGTH / 2);
+    args->selection = graph_index_select(&t->graph, out[0], out[1], out[2], LENGTH / 2, 0);
 }
 
 /* Each KV head chooses a few blocks; then attention has biases by distance and sinks by token. */
@@ -99,6 +103,20 @@ static void nears(struct tiny *t, value_id x, struct attention_args *args) {
     args->has_by_distance = args->has_token_sinks = true;
     args->by_distance = out[0];
     args->token_sinks = out[1];
+}
+
+/* Beside a window one key for each three positions, of which an index chooses. */
+static void blocks(struct tiny *t, value_id x, struct attention_args *args) {
+    struct weight *w[4] = {tiny_weight(t, quant_list[QUANT_f16], COLS / 2, COLS),
+                           tiny_weight(t, quant_list[QUANT_f16], 2 * HEAD, COLS),
+                           tiny_weight(t, quant_list[QUANT_f16], 2, COLS),
+                           tiny_weight(t, quant_list[QUANT_f16], HEAD, COLS)};
+    value_id out[4];
+    graph_linear(&t->graph, x, 4, w, (struct weight *[4]){NULL}, out);
+    args->has_beside = args->selects = true;
+    args->every = 3;
+    args->beside = out[0];
+    args->selection = graph_index_select(&t->graph, out[1], out[2], out[3], 40, 3);
 }
 
 /* What layer `layer` asks of attention: 0 the window or chunk, 1 sinks and slopes, and keys that an
@@ -130,6 +148,7 @@ static value_id make(struct tiny *t, const struct law_case *c) {
         struct attention_args args = args_of(t, c, layer);
         if (layer == 1) selects(t, x, &args);
         if (layer == 0 && !c->bidirectional && !c->window && !c->span) nears(t, x, &args);
+        if (layer == 0 && c->window && !c->bidirectional) blocks(t, x, &args);
         value_id y = graph_attention(&t->graph, qkv[0], qkv[1], qkv[2], &args);
         if (layer == 0) cache = graph_attention_cache(&t->graph, y);
         x = graph_norm(&t->graph, graph_add(&t->graph, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);

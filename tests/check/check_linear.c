@@ -121,6 +121,7 @@ static void sizes(struct check *check, const struct quant *quant, enum cpu_isa i
                                         {1, 1, 1},   {16, 3, 1},  {17, 2, 2},  {33, 1, 7},
                                         {48, 2, 17}, {5, 5, 64},  {35, 3, 5},  {64, 17, 4},
                                         {7, 1, 513}, {70, 5, 8},  {32, 19, 9}, {33, 2, 257},
+                                        {70, 13, 101},
                                         {2048, 8, 1}, {2048, 8, 64}}; /* for --bench */
     size_t shapes = sizeof shape / sizeof shape[0] - (check_bench(check) ? 0 : 2);
     uint32_t step = quant->block < 32 ? 32 : quant->block;
@@ -137,7 +138,7 @@ static void sizes(struct check *check, const struct quant *quant, enum cpu_isa i
 static void oddities(struct check *check, const struct quant *quant, enum cpu_isa isa) {
     static const uint32_t range[][3] = {{1, 0, 1},    {33, 1, 33},  {40, 7, 8},
                                         {70, 31, 66}, {70, 16, 64}, {64, 5, 39}};
-    uint32_t step = quant->block < 32 ? 13 : quant->block;
+    uint32_t step = quant->block < 32 ? 97 : quant->block;
     for (uint32_t i = 0; i < 4 * (uint32_t)(sizeof range / sizeof range[0]); i++) {
         const uint32_t *rows = range[i / 4];
         enum weights kind = (enum weights)((i + i / 4) % WEIGHTS);

@@ -32,6 +32,18 @@ static value_id make_concat(struct tiny *t) {
     a = graph_concat(&t->graph, a, 5, b, 4, 3);
     return graph_concat(&t->graph, c, 7, graph_concat(&t->graph, a, 9, c, 7, 3), 16, 3);
 }
+static value_id make_dot(struct tiny *t) {
+    return graph_dot(&t->graph, tiny_input(t, IDS, 3 * 50), tiny_input(t, IDS, 3 * 50), 50);
+}
+/* A table in four parts; an end among the tokens. */
+static value_id make_embed_ngrams(struct tiny *t) {
+    static const uint64_t multiplier[] = {0x123456789abcd, 0x3bca987654321, 7},
+                          size[] = {11, 7, 13, 9}, first[] = {0, 11, 18, 31};
+    struct ngram_args args = {.order = 3, .heads = 2, .end = 20, .multiplier = multiplier,
+                              .size = size, .first = first};
+    struct weight *w = tiny_experts(t, quant_list[QUANT_q8_0], 4, 10, 32);
+    return graph_embed_ngrams(&t->graph, w, &args);
+}
 static value_id make_embed_position(struct tiny *t) {
     struct weight *w = tiny_weight(t, quant_list[QUANT_q8_0], TOKENS + 3, 96);
     return graph_embed_position(&t->graph, w, 3);
@@ -39,6 +51,9 @@ static value_id make_embed_position(struct tiny *t) {
 static value_id make_glu_clamped(struct tiny *t) {
     struct glu_clamp clamp = {.alpha = 1.7f, .limit = 0.5f, .up_limit = 0.25f, .up_add = 1};
     return graph_glu_clamped(&t->graph, tiny_input(t, IDS, 50), tiny_input(t, IDS, 50), &clamp);
+}
+static value_id make_xielu(struct tiny *t) {
+    return graph_xielu(&t->graph, tiny_input(t, IDS, 50), &(struct xielu){0.8f, 1.3f, 0.5f, -0.1f});
 }
 static value_id make_mul(struct tiny *t) {
     value_id x = graph_mul(&t->graph, tiny_input(t, IDS, 60), tiny_input(t, IDS, 60));
@@ -79,6 +94,11 @@ static value_id make_attention(struct tiny *t) {
         value_id y = graph_attention(&t->graph, q, k, v, &args);
         sum = sum == NO_VALUE ? y : graph_add(&t->graph, sum, y);
     }
+    value_id q = tiny_input(t, IDS, 6 * 64), kv = tiny_input(t, IDS, 2 * 64);
+    struct attention_args args = {.heads = 6, .kv_heads = 2, .k_dim = 64, .v_dim = 64,
+                                  .window = 5, .scale = 0.3f, .has_beside = true, .every = 4,
+                                  .beside = tiny_input(t, IDS, 2 * 64)};
+    sum = graph_add(&t->graph, sum, graph_attention(&t->graph, q, kv, kv, &args));
     return graph_add(&t->graph, sum, make_latent(t));
 }
 /* Eight experts, of which a token has three; enough tokens for some to have many, or none. */
@@ -96,7 +116,14 @@ static value_id make_route(struct tiny *t) {
     value_id a = graph_route(&t->graph, tiny_input(t, IDS, 8), &args);
     args = (struct route_args){.used = 3, .bias = args.bias, .bias_to_logits = true, .always = 1};
     value_id b = graph_route(&t->graph, tiny_input(t, IDS, 8), &args);
-    return graph_concat(&t->graph, a, 6, b, 6, 1);
+    struct weight *chosen = tiny_weight(t, quant_list[QUANT_f32], IDS, 3);
+    float *expert = check_input(t->row, (size_t)IDS * 3, 0, 7.99f);
+    for (int i = 0; i < IDS * 3; i++) expert[i] = floorf(expert[i]);
+    chosen->data = expert;
+    args = (struct route_args){.score = ROUTE_SQRT_SOFTPLUS, .used = 3, .normalize = true,
+                               .has_chosen = true, .chosen = graph_embed(&t->graph, chosen, 1)};
+    a = graph_concat(&t->graph, a, 6, graph_route(&t->graph, tiny_input(t, IDS, 8), &args), 6, 1);
+    return graph_concat(&t->graph, a, 12, b, 6, 1);
 }
 /* Experts 6 and 7 of 8 have no matrix: they multiply the token's own row. */
 static value_id make_route_rest(struct tiny *t) {
@@ -162,7 +189,8 @@ static value_id make_conv1d(struct tiny *t) {
                   *short_w = tiny_weight(t, quant_list[QUANT_f32], 70, 2);
     value_id x = graph_conv1d(&t->graph, tiny_input(t, IDS, 70), w,
                               tiny_weight(t, quant_list[QUANT_f32], 1, 70), 4);
-    return graph_conv1d(&t->graph, x, short_w, NULL, 2);
+    x = graph_conv1d(&t->graph, x, short_w, NULL, 2);
+    return graph_conv1d_apart(&t->graph, x, w, NULL, 4, 3);
 }
 /* Values in (low, high) in place of (-1, 1). */
 static value_id input_between(struct tiny *t, uint32_t cols, float low, float high) {
@@ -202,6 +230,9 @@ static value_id make_mlstm(struct tiny *t) {
                               .heads = HEADS, .k_dim = K, .v_dim = V, .scale = 0.2f, .eps = 1e-6f};
     return graph_mlstm(&t->graph, &args);
 }
+static value_id make_rglru(struct tiny *t) {
+    return graph_rglru(&t->graph, tiny_input(t, IDS, 70), input_between(t, 70, -3, -1e-3f));
+}
 static value_id make_scan(struct tiny *t) {
     enum { COLS = 150, N = 5 };
     value_id sum = NO_VALUE;
@@ -229,6 +260,21 @@ static value_id make_wkv4(struct tiny *t) {
     return graph_wkv4(&t->graph, k, v, tiny_weight(t, quant_list[QUANT_f32], 1, 70),
                       tiny_weight(t, quant_list[QUANT_bf16], 1, 70));
 }
+/* Blocks of five and, overlapping, of three tokens. */
+static value_id make_compress(struct tiny *t) {
+    value_id kv = tiny_input(t, IDS, 70), gate = input_between(t, 70, -9, 9);
+    value_id y = graph_compress(&t->graph, kv, gate, tiny_weight(t, quant_list[QUANT_f32], 5, 70),
+                                5, false);
+    value_id z = graph_compress(&t->graph, kv, gate, tiny_weight(t, quant_list[QUANT_f16], 3, 70),
+                                3, true);
+    return graph_concat(&t->graph, y, 70, z, 35, 1);
+}
+static value_id make_mix(struct tiny *t) {
+    return graph_mix(&t->graph, tiny_input(t, IDS, 3 * 33), tiny_input(t, IDS, 3 * 2), 33);
+}
+static value_id make_sinkhorn(struct tiny *t) {
+    return graph_sinkhorn(&t->graph, input_between(t, 25, -4, 4), 5, 20, 1e-6f);
+}
 static value_id make_embed(struct tiny *t) {
     return graph_embed(&t->graph, tiny_weight(t, quant_list[QUANT_q8_0], IDS, 96), 3.5f);
 }
@@ -238,10 +284,11 @@ static value_id make_gather_rows(struct tiny *t) {
 /* Rows of sequences, and what may follow. */
 static value_id make_pool(struct tiny *t) {
     value_id x = tiny_input(t, IDS, 33);
-    value_id y = graph_pool(&t->graph, x, POOL_MEAN);
-    y = graph_add(&t->graph, y, graph_pool(&t->graph, x, POOL_FIRST));
-    y = graph_concat(&t->graph, y, 33, graph_pool(&t->graph, x, POOL_LAST), 33, 1);
-    return graph_linear1(&t->graph, y, tiny_weight(t, quant_list[QUANT_f32], 20, 66), NULL);
+    value_id y = graph_pool(&t->graph, x, (enum pool_kind)0);
+    for (uint32_t k = 1; k < POOL_KINDS; k++)
+        y = graph_concat(&t->graph, y, 33 * k, graph_pool(&t->graph, x, (enum pool_kind)k), 33, 1);
+    return graph_linear1(&t->graph, y, tiny_weight(t, quant_list[QUANT_f32], 20, 33 * POOL_KINDS),
+                         NULL);
 }
 static value_id make_glu(struct tiny *t) {
     value_id x = tiny_input(t, IDS, 50), up = tiny_input(t, IDS, 50);
@@ -260,9 +307,13 @@ static value_id make_index_select(struct tiny *t) {
         w->data = x;
         in[i] = graph_embed(&t->graph, w, 1);
     }
-    value_id y = graph_index_select(&t->graph, in[0], in[1], in[2], 30);
+    value_id y = graph_index_select(&t->graph, in[0], in[1], in[2], 30, 0);
     value_id z = graph_block_select(&t->graph, in[0], in[2], 8, 4, 1);
     y = graph_concat(&t->graph, y, 30, z, 5 * 8 * 4, 1);
+    z = graph_index_select(&t->graph, in[0], in[1], in[2], 4, 3);
+    y = graph_concat(&t->graph, y, 30 + 5 * 8 * 4, z, 4, 1);
+    z = graph_whole_select(&t->graph, in[0], in[2], 4, 5);
+    y = graph_concat(&t->graph, y, 30 + 5 * 8 * 4 + 4, z, 6 * 4 - 1, 1);
     return graph_softcap(&t->graph, y, TOKENS); /* of what is not there, too, a number */
 }
 static value_id make_linear(struct tiny *t) {
@@ -287,8 +338,13 @@ static value_id make_norm(struct tiny *t) {
 static value_id make_rope_table(struct tiny *t) {
     float *freq = arena_array(&t->arena, 24, sizeof *freq);
     for (int i = 0; i < 24; i++) freq[i] = powf(10000, -(float)i / 24);
-    return graph_rope_table(
-        &t->graph, &(struct rope_table_args){.freq = freq, .half = 24, .magnitude = 1.1f});
+    struct rope_table_args args = {.freq = freq, .half = 24, .magnitude = 1.1f};
+    value_id plain = graph_rope_table(&t->graph, &args);
+    args.every = 7;
+    plain = graph_add(&t->graph, plain, graph_rope_table(&t->graph, &args));
+    args.every = 0;
+    args.back = 3;
+    return graph_add(&t->graph, plain, graph_rope_table(&t->graph, &args));
 }
 static value_id make_rope(struct tiny *t) {
     value_id x = tiny_input(t, IDS, 3 * 50), table = make_rope_table(t);

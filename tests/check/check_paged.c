@@ -23,7 +23,11 @@ struct paged_case {
     uint32_t distances; /* that have a bias; then sinks are the token's */
     uint32_t selects; /* keys of a query, by whole numbers of INDEX_HEADS heads */
     uint32_t blocks;  /* of BLOCK keys, by each KV head, the last two always */
+    uint32_t every;   /* so many positions have a key beside those of the window; selects is of
+                         these then; keys are as wide as values */
 };
+
+static uint32_t key_dim(const struct paged_case *c) { return c->every ? V_DIM : K_DIM; }
 
 /* Twice the most that a format cost over five seeds: what is checked is pages, windows and heads.
  * Kernels are held much closer to the definition in check_attention.c and check_ops.c. Of q8_0's
@@ -46,20 +50,22 @@ static value_id whole_input(struct tiny *t, uint32_t cols, const struct weight *
 }
 
 /* By definition: chosen is what fewer than `used` others are above. */
-static void choose(const struct weight *const x[3], uint32_t pos, uint32_t used, bool *chosen) {
+static void choose(const struct weight *const x[3], const struct paged_case *c, uint32_t pos,
+                   bool *chosen) {
     double score[LENGTH] = {0};
-    for (uint32_t j = 0; j <= pos; j++)
+    uint32_t every = c->every ? c->every : 1, seen = (pos + 1) / every;
+    for (uint32_t j = 0; j < seen; j++)
         for (int h = 0; h < INDEX_HEADS; h++) {
             double dot = 0;
             for (int d = 0; d < K_DIM; d++)
-                dot += row_of(x[0], pos)[h * K_DIM + d] * row_of(x[2], j)[d];
+                dot += row_of(x[0], pos)[h * K_DIM + d] * row_of(x[2], (j + 1) * every - 1)[d];
             score[j] += row_of(x[1], pos)[h] * fmax(dot, 0);
         }
     for (uint32_t j = 0; j < LENGTH; j++) {
         uint32_t above = 0;
-        for (uint32_t i = 0; i <= pos; i++)
+        for (uint32_t i = 0; i < seen; i++)
             above += score[i] > score[j] || (score[i] == score[j] && i < j);
-        chosen[j] = j <= pos && above < used;
+        chosen[j] = j < seen && above < c->selects;
     }
 }
 
@@ -89,46 +95,54 @@ static bool sees(const struct paged_case *c, int32_t query, int32_t key) {
     return key <= query && (!c->window || query - key < (int32_t)c->window);
 }
 
-/* One head of the query at pos; scratch for the scores. */
+/* Adds to y, and returns, what a key weighs before the division. */
+static double add(const struct paged_case *c, double bias, const float *q, const float *k,
+                  const float *v, double *y) {
+    double s = 0;
+    for (uint32_t d = 0; d < key_dim(c); d++) s += (double)q[d] * k[d];
+    s *= 2;
+    if (c->softcap > 0) s = c->softcap * tanh(s / c->softcap);
+    s = exp(s + bias);
+    for (int d = 0; d < V_DIM; d++) y[d] += s * v[d];
+    return s;
+}
+
+/* One head of the query at pos. */
 static void attend(const struct paged_case *c, const struct attention_args *args,
-                   const struct weight *const w[5], const bool *chosen, uint32_t pos, uint32_t head,
+                   const struct weight *const w[6], const bool *chosen, uint32_t pos, uint32_t head,
                    float *out) {
-    static double p[LENGTH];
-    uint32_t kv = head / (HEADS / KV_HEADS);
+    uint32_t kv = head / (HEADS / KV_HEADS), k_dim = key_dim(c);
+    const float *q = row_of(w[0], pos) + head * k_dim;
     double sum = 0, y[V_DIM] = {0};
     if (args->sinks) sum += exp(row_of(args->sinks, 0)[head]);
     if (w[4]) sum += exp(row_of(w[4], pos)[head]);
     for (uint32_t j = 0; j < LENGTH; j++) {
-        p[j] = 0;
-        if (!chosen[j] || !sees(c, (int32_t)pos, (int32_t)j)) continue;
-        double s = 0;
-        for (int d = 0; d < K_DIM; d++)
-            s += (double)row_of(w[0], pos)[head * K_DIM + d] * row_of(w[1], j)[kv * K_DIM + d];
-        s *= 2;
-        if (c->softcap > 0) s = c->softcap * tanh(s / c->softcap);
-        if (args->alibi) s += args->alibi[head] * ((double)j - pos);
-        if (pos - j < c->distances) s += row_of(w[3], pos)[head * c->distances + pos - j];
-        sum += p[j] = exp(s);
+        if ((!c->every && !chosen[j]) || !sees(c, (int32_t)pos, (int32_t)j)) continue;
+        double bias = args->alibi ? args->alibi[head] * ((double)j - pos) : 0;
+        if (pos - j < c->distances) bias += row_of(w[3], pos)[head * c->distances + pos - j];
+        sum += add(c, bias, q, row_of(w[1], j) + kv * k_dim, row_of(w[2], j) + kv * V_DIM, y);
     }
-    for (uint32_t j = 0; j < LENGTH; j++)
-        for (int d = 0; d < V_DIM && p[j] > 0; d++)
-            y[d] += p[j] / sum * row_of(w[2], j)[kv * V_DIM + d];
-    for (int d = 0; d < V_DIM; d++) out[d] = (float)y[d];
+    for (uint32_t j = 0; c->every && j < (pos + 1) / c->every; j++) {
+        const float *both = row_of(w[5], (j + 1) * c->every - 1) + kv * V_DIM;
+        if (chosen[j]) sum += add(c, 0, q, both, both, y);
+    }
+    for (int d = 0; d < V_DIM; d++) out[d] = (float)(y[d] / sum);
 }
 
 static void run(struct check_row *row, const void *arg) {
     const struct paged_case *c = arg;
     struct tiny t;
     tiny_init(&t, row);
-    const uint32_t cols[3] = {HEADS * K_DIM, KV_HEADS * K_DIM, KV_HEADS * V_DIM};
-    const struct weight *w[5] = {NULL};
+    const uint32_t k_dim = key_dim(c);
+    const uint32_t cols[3] = {HEADS * k_dim, KV_HEADS * k_dim, KV_HEADS * V_DIM};
+    const struct weight *w[6] = {NULL};
     value_id in[3];
     for (int i = 0; i < 3; i++) {
         struct weight *m = tiny_weight(&t, quant_list[QUANT_f32], IDS, cols[i]);
         in[i] = graph_embed(&t.graph, m, 1);
         w[i] = m;
     }
-    struct attention_args args = {.heads = HEADS, .kv_heads = KV_HEADS, .k_dim = K_DIM,
+    struct attention_args args = {.heads = HEADS, .kv_heads = KV_HEADS, .k_dim = k_dim,
                                   .v_dim = V_DIM, .scale = 2, .chunk = c->chunk,
                                   .bidirectional = c->bidirectional};
     if (c->shares) { /* the layer that stores sees more, and of other queries */
@@ -144,7 +158,7 @@ static void run(struct check_row *row, const void *arg) {
         value_id x[3] = {whole_input(&t, INDEX_HEADS * K_DIM, &index[0]),
                          whole_input(&t, INDEX_HEADS, &index[1]),
                          whole_input(&t, K_DIM, &index[2])};
-        args.selection = graph_index_select(&t.graph, x[0], x[1], x[2], c->selects);
+        args.selection = graph_index_select(&t.graph, x[0], x[1], x[2], c->selects, c->every);
         args.selects = true;
     }
     if (c->blocks) {
@@ -152,6 +166,13 @@ static void run(struct check_row *row, const void *arg) {
         value_id k = whole_input(&t, K_DIM, &index[2]);
         args.selection = graph_block_select(&t.graph, q, k, BLOCK, c->blocks, LOCAL);
         args.selects = true;
+    }
+    if (c->every) {
+        struct weight *m = tiny_weight(&t, quant_list[QUANT_f32], IDS, KV_HEADS * V_DIM);
+        args.has_beside = true;
+        args.every = c->every;
+        args.beside = graph_embed(&t.graph, m, 1);
+        w[5] = m;
     }
     args.window = c->window;
     args.softcap = c->softcap;
@@ -183,7 +204,7 @@ static void run(struct check_row *row, const void *arg) {
     bool chosen[LENGTH];
     memset(chosen, true, sizeof chosen);
     for (uint32_t pos = 0; pos < LENGTH; pos++) {
-        if (c->selects) choose(index, pos, c->selects, chosen);
+        if (c->selects) choose(index, c, pos, chosen);
         for (uint32_t h = 0; h < HEADS; h++) {
             if (c->blocks)
                 choose_blocks(index, pos, h / (HEADS / KV_HEADS), c->blocks, chosen);
@@ -219,6 +240,10 @@ void check_paged(struct check *check) {
         {.blocks = 20, .sinks = true},
         {.selects = 5},
         {.selects = 300, .window = 400, .shares = true, .sinks = true},
+        {.window = 20, .every = 3},
+        {.window = 65, .every = 1, .softcap = 3},
+        {.window = 5, .every = 128, .sinks = true},
+        {.window = 100, .every = 4, .selects = 7, .sinks = true},
     };
     for (int kv = 0; kv < KV_TYPES; kv++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -237,10 +262,8 @@ void check_paged(struct check *check) {
                      : c.blocks  ? "_blocks"
                                  : "");
             if (check_isa(check, cpu_best())) check_run(check, run, &c, "paged.%s.%s", c.isa, name);
-#ifndef CHECK_KERNELS_ONLY /* plain C, the same everywhere, and slow: each format once */
-            c.isa = NULL;
-            if (kv != KV_f32 && i > 0) continue;
+            c.isa = NULL; /* slow: each format once */
+            if (check_quick(check) || (kv != KV_f32 && i > 0)) continue;
             check_run(check, run, &c, "paged.ref.%s", name);
-#endif
         }
 }

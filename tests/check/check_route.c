@@ -11,7 +11,7 @@
 struct route_case {
     const char *name;
     struct route_job job;
-    bool bias, expert_scale;
+    bool bias, expert_scale, given;
     enum cpu_isa isa;
 };
 
@@ -72,7 +72,8 @@ static void check_account(struct check_row *row, const struct route_job *j, cons
         uint32_t above = 0, own = (uint32_t)expert[i];
         for (uint32_t e = 0; e < choices; e++)
             above += by[e] > by[own] || (by[e] == by[own] && e < own);
-        if (own >= choices || above != i)
+        if (j->chosen) CHECK_THAT(row, expert[i] == j->chosen[i]);
+        else if (own >= choices || above != i)
             check_end(row, "expert %u comes as number %u, not %u", own, i, above);
     }
     for (uint32_t i = chosen; i < j->used; i++)
@@ -115,6 +116,9 @@ static void run(struct check_row *row, const void *arg) {
     float *x, *bias = check_input(row, j.experts, 0, 1);
     if (c->bias) j.bias = bias;
     if (c->expert_scale) j.expert_scale = check_input(row, j.experts, 0.5f, 2);
+    float *given = check_input(row, j.used, 0, 1);
+    for (uint32_t i = 0; i < j.used; i++) given[i] = (float)check_below(row, j.experts);
+    if (c->given) j.chosen = given;
     do {
         x = make_logits(row, j.experts);
         for (uint32_t e = 0; e < j.experts; e++) bias[e] = 4 * (float)check_below(row, 3) - 4;
@@ -171,6 +175,10 @@ void check_route(struct check *check) {
          .job = {.score = ROUTE_SQRT_SOFTPLUS, .experts = 64, .used = 6, .normalize = true,
                  .normalize_eps = 1e-20f, .scale = 1.5f},
          .bias = true},
+        {.name = "deepseek_v4_by_id",
+         .job = {.score = ROUTE_SQRT_SOFTPLUS, .experts = 64, .used = 6, .normalize = true,
+                 .normalize_eps = 1e-20f, .scale = 1.5f},
+         .given = true},
         {.name = "axk2",
          .job = {.score = ROUTE_SIGMOID, .experts = 60, .used = 8, .groups = 6, .groups_used = 2,
                  .group = ROUTE_GROUP_TOP2, .group_zero = true, .scale = 1},

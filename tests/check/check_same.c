@@ -2,6 +2,8 @@
  *
  * check_same.c: pairs of graphs that must give the same bits. The ref device shares with cpu all
  * that is not a kernel: which rows, vectors and positions a node takes. These rows see it. */
+#include <string.h>
+
 #include "kernels/kernels.h"
 #include "tiny.h"
 
@@ -32,6 +34,60 @@ static void same_embed_position(struct tiny *t, value_id out[2]) {
     moved->data = (const char *)w->data + OFFSET * w->row_bytes;
     out[0] = graph_embed_position(&t->graph, w, OFFSET);
     out[1] = graph_embed(&t->graph, moved, 1);
+}
+
+/* Rows by hashes of two and of three tokens, ids being positions; what is before 9 is hidden. */
+static void same_embed_ngrams(struct tiny *t, value_id out[2]) {
+    enum { PARTS = 3, ROWS = 40, END = 9, WIDE = 2 * COLS };
+    static const uint64_t multiplier[] = {(uint64_t)1 << 55 | 12345, (uint64_t)1 << 55 | 777,
+                                          (uint64_t)1 << 54 | 99},
+                          size[] = {37, 41}, first[] = {40, 77};
+    struct ngram_args args = {.order = 3, .heads = 1, .end = END, .multiplier = multiplier,
+                              .size = size, .first = first};
+    struct weight *w = tiny_experts(t, quant_list[QUANT_f32], PARTS, ROWS, COLS);
+    struct weight *table = arena_alloc(&t->arena, sizeof *table);
+    float *data = arena_array(&t->arena, (size_t)TOKENS * WIDE, sizeof *data);
+    for (uint64_t i = 0; i < TOKENS; i++) {
+        uint64_t hash = i * multiplier[0];
+        for (uint64_t n = 1; n < 3; n++) {
+            uint64_t token = i < n || (i > END && i - n < END) ? END : i - n;
+            hash ^= token * multiplier[n];
+            uint64_t row = first[n - 1] + hash % size[n - 1];
+            memcpy(data + i * WIDE + (n - 1) * COLS,
+                   (const char *)w->expert[row / ROWS] + row % ROWS * w->row_bytes, w->row_bytes);
+        }
+    }
+    *table = (struct weight){.name = "t", .quant = w->quant, .rows = TOKENS, .cols = WIDE,
+                             .row_bytes = 2 * w->row_bytes, .data = data};
+    out[0] = graph_embed_ngrams(&t->graph, w, &args);
+    out[1] = graph_embed(&t->graph, table, 1);
+}
+
+/* Taps apart, and taps of 0 between them. */
+static void same_conv1d(struct tiny *t, value_id out[2]) {
+    enum { KERNEL = 3, STEP = 2, WIDE = (KERNEL - 1) * STEP + 1 };
+    struct weight *w = tiny_weight(t, quant_list[QUANT_f32], COLS, KERNEL);
+    struct weight *wide = arena_alloc(&t->arena, sizeof *wide);
+    float *data = arena_array(&t->arena, COLS * WIDE, sizeof *data);
+    for (uint32_t i = 0; i < COLS * WIDE; i++) data[i] = 0;
+    for (uint32_t i = 0; i < COLS * KERNEL; i++)
+        data[i / KERNEL * WIDE + i % KERNEL * STEP] = ((const float *)w->data)[i];
+    *wide = *w;
+    wide->cols = WIDE;
+    wide->row_bytes = WIDE * sizeof *data;
+    wide->data = data;
+    value_id x = tiny_input(t, TOKENS, COLS);
+    out[0] = graph_conv1d_apart(&t->graph, x, w, NULL, KERNEL, STEP);
+    out[1] = graph_conv1d(&t->graph, x, wide, NULL, WIDE);
+}
+
+/* Blocks of one position are positions, heads that weigh 1. */
+static void same_select(struct tiny *t, value_id out[2]) {
+    struct graph *g = &t->graph;
+    value_id q = tiny_input(t, TOKENS, 5 * 32), k = tiny_input(t, TOKENS, 32);
+    value_id one = graph_clamp(g, tiny_input(t, TOKENS, 5), 1, 1);
+    out[0] = graph_softcap(g, graph_whole_select(g, q, k, 1, 20), TOKENS);
+    out[1] = graph_softcap(g, graph_index_select(g, q, one, k, 20, 0), TOKENS);
 }
 
 /* The factors as a column by id, which is the position. */
@@ -175,6 +231,8 @@ static void run(struct check_row *row, const void *arg) {
 void check_same(struct check *check) {
     static const struct same_case cases[] = {
         {"concat", same_concat, 0},
+        {"conv1d", same_conv1d, 0},
+        {"embed_ngrams", same_embed_ngrams, 0},
         {"embed_position", same_embed_position, 0},
         {"experts_bias", same_experts_bias, 0},
         {"experts_rest", same_experts_rest, 0},
@@ -184,6 +242,7 @@ void check_same(struct check *check) {
         {"route", same_route, 0},
         {"route_rest", same_route_rest, 0},
         {"scale_position", same_scale_position, 0},
+        {"select", same_select, 0},
     };
     CHECK_ISAS(check, isa)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

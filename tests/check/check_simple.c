@@ -48,6 +48,16 @@ static void call_glu_swish(const struct kernels *k, const float *a, const float 
                            size_t n) {
     k->glu_clamped(a, b, &(struct glu_clamp){1, INFINITY, INFINITY, 0}, y, n);
 }
+static void call_xielu(const struct kernels *k, const float *a, const float *b, float *y,
+                       size_t n) {
+    (void)b;
+    k->xielu(a, &(struct xielu){0.8f, 1.3f, 0.5f, -1e-6f}, y, n);
+}
+/* One sum, of which all but the first of y know nothing. */
+static void call_dot(const struct kernels *k, const float *a, const float *b, float *y, size_t n) {
+    for (size_t i = 1; i < n; i++) y[i] = 0;
+    y[0] = k->dot(a, b, (uint32_t)n);
+}
 static void call_sparsify(const struct kernels *k, const float *a, const float *b, float *y,
                           size_t n) {
     (void)b;
@@ -61,6 +71,21 @@ static void call_round_act(const struct kernels *k, const float *a, const float 
                            size_t n) {
     (void)b;
     k->round_act(a, y, (uint32_t)n);
+}
+
+/* Sums of groups of a seventh, as far as n goes; the rest stays. */
+static void call_mix(const struct kernels *k, const float *a, const float *b, float *y, size_t n) {
+    uint32_t width = (uint32_t)n / 7;
+    k->scale(a, 1, y, n);
+    if (width >= 3) k->mix(a, b, 7, 3, width, y);
+}
+/* The largest matrix. */
+static void call_sinkhorn(const struct kernels *k, const float *a, const float *b, float *y,
+                          size_t n) {
+    uint32_t side = 1;
+    while ((side + 1) * (side + 1) <= n && side < 32) side++;
+    k->scale(a, 1, y, n);
+    k->sinkhorn(b, side, 4, 1e-6f, y);
 }
 
 static const struct simple_op {
@@ -78,9 +103,13 @@ static const struct simple_op {
     {"affine_b", call_affine_b, {0, 0}},
     {"glu_clamped", call_glu_clamped, {1e-6, 1e-6}},
     {"glu_swish", call_glu_swish, {1e-30, 4e-7}},
+    {"xielu", call_xielu, {3e-7, 3e-7}},
+    {"dot", call_dot, {2e-4, 1e-6}},
     {"sparsify", call_sparsify, {1e-5, 1e-6}},
     {"match_rms", call_match_rms, {1e-30, 1e-6}},
     {"round_act", call_round_act, {0, 0}},
+    {"mix", call_mix, {1e-5, 1e-6}},
+    {"sinkhorn", call_sinkhorn, {1e-7, 2e-5}},
 };
 
 struct simple_case { const struct simple_op *op; enum cpu_isa isa; uint32_t n; };
@@ -131,6 +160,7 @@ static const struct act_op { const char *name; struct check_bound bound; } acts[
     [ACT_TANH] = {"tanh", {0, 3e-7}},
     [ACT_SOFTPLUS] = {"softplus", {1e-30, 4e-7}},
     [ACT_EXP] = {"exp", {0, 3e-7}},
+    [ACT_ROOT] = {"root", {0, 2e-7}},
     [ACT_IDENTITY] = {"identity", {0, 0}},
 };
 
@@ -255,7 +285,44 @@ static void run_moves(struct check_row *row, const void *arg) {
         CHECK_THAT(row, y[i] == a[i / (A * TIMES) * A + i % A]);
 }
 
+/* After many rounds rows, and columns, have sums of 1. */
+static void run_balance(struct check_row *row, const void *arg) {
+    enum { N = 5 };
+    const enum cpu_isa *isa = arg;
+    float *y = check_output(row, N * N);
+    kernels_table(*isa)->sinkhorn(check_input(row, N * N, -4, 4), N, 300, 1e-6f, y);
+    for (int i = 0; i < N; i++) {
+        float rows = 0, columns = 0;
+        for (int k = 0; k < N; k++) rows += y[i * N + k], columns += y[k * N + i];
+        CHECK_THAT(row, fabsf(rows - 1) < 1e-3f && fabsf(columns - 1) < 1e-5f);
+    }
+}
+
+/* ---- poolings: one function for all tables, against numbers worked out by hand ---- */
+
+static void run_pool(struct check_row *row, const void *arg) {
+    (void)arg;
+    enum { ROWS = 4, COLS = 2 };
+    static const float x[ROWS * COLS] = {1, -8, 5, -4, 3, -6, -1, -2};
+    static const float want[POOL_KINDS][COLS] = {
+        [POOL_FIRST] = {1, -8},     [POOL_MAX] = {5, -2},           [POOL_MEAN] = {2, -5},
+        [POOL_MEAN_SQRT] = {4, -10}, [POOL_WEIGHTED] = {1.6f, -4.2f}, [POOL_LAST] = {-1, -2}};
+    const struct kernels *k = kernels_table(CPU_SCALAR);
+    for (enum pool_kind kind = 0; kind < POOL_KINDS; kind++) {
+        float *y = check_output(row, COLS);
+        k->pool(kind, x, ROWS, COLS, y);
+        check_equal(row, y, want[kind], COLS);
+        k->pool(kind, x, 1, COLS, y); /* of one row itself */
+        check_equal(row, y, x, COLS);
+    }
+    float spoiled[3] = {1, NAN, 2}, y;
+    k->pool(POOL_MAX, spoiled, 3, 1, &y);
+    CHECK_THAT(row, isnan(y));
+}
+
 void check_simple(struct check *check) {
+    CHECK_ISAS(check, isa)
+        check_run(check, run_balance, &isa, "sinkhorn.%s.sums", cpu_isa_name(isa));
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         CHECK_ISAS(check, isa) {
             struct simple_case c = {&ops[i], isa, 0};
@@ -275,4 +342,5 @@ void check_simple(struct check *check) {
         }
     check_run(check, run_position, NULL, "position_factor");
     check_run(check, run_moves, NULL, "concat_slice_tile");
+    check_run(check, run_pool, NULL, "pool");
 }

@@ -13,6 +13,7 @@ struct states_case {
     enum cpu_isa isa;
     uint32_t cols, n, tokens; /* n: taps, or states of a column; delta: k_dim, cols is v_dim */
     bool delta, each, full;   /* full: all that is optional is there */
+    uint32_t step;            /* of conv1d; 0: 1 */
 };
 
 struct io {
@@ -24,6 +25,25 @@ struct io {
 typedef void call_fn(const struct states_case *c, const struct kernels *k, const struct io *io,
                      uint32_t at, uint32_t tokens);
 
+/* Blocks of n tokens; full: they overlap. Any place in a block may come first. */
+static void call_compress(const struct states_case *c, const struct kernels *k, const struct io *io,
+                          uint32_t at, uint32_t tokens) {
+    size_t all = (size_t)c->cols * (c->full ? 2 : 1);
+    struct compress_job job = {.kv = io->in[0] + at * all,
+                               .gate = io->in[1] + at * all,
+                               .bias = io->in[2],
+                               .y = io->y + (size_t)at * c->cols,
+                               .state = io->state,
+                               .cols = c->cols,
+                               .every = c->n,
+                               .tokens = tokens,
+                               .at = at % c->n,
+                               .overlaps = c->full};
+    uint32_t half = c->cols / 2; /* any cut of the columns */
+    k->compress(&job, 0, half);
+    k->compress(&job, half, c->cols);
+}
+
 static void call_conv1d(const struct states_case *c, const struct kernels *k, const struct io *io,
                         uint32_t at, uint32_t tokens) {
     struct conv1d_job job = {.x = io->in[0] + (size_t)at * c->cols,
@@ -33,6 +53,7 @@ static void call_conv1d(const struct states_case *c, const struct kernels *k, co
                              .state = io->state,
                              .cols = c->cols,
                              .kernel = c->n,
+                             .step = c->step ? c->step : 1,
                              .tokens = tokens};
     uint32_t half = c->cols / 2; /* any cut of the columns */
     k->conv1d(&job, 0, half);
@@ -89,6 +110,20 @@ static void call_mlstm(const struct states_case *c, const struct kernels *k, con
     k->mlstm(&job);
 }
 
+static void call_rglru(const struct states_case *c, const struct kernels *k, const struct io *io,
+                       uint32_t at, uint32_t tokens) {
+    struct rglru_job job = {.x = io->in[0] + (size_t)at * c->cols,
+                            .log_decay = io->in[1] + (size_t)at * c->cols,
+                            .y = io->y + (size_t)at * c->cols,
+                            .state = io->state,
+                            .cols = c->cols,
+                            .tokens = tokens,
+                            .starts = at == 0 && c->full};
+    uint32_t half = c->cols / 2;
+    k->rglru(&job, 0, half);
+    k->rglru(&job, half, c->cols);
+}
+
 static void call_scan(const struct states_case *c, const struct kernels *k, const struct io *io,
                       uint32_t at, uint32_t tokens) {
     struct scan_job job = {.x = io->in[0] + (size_t)at * c->cols,
@@ -140,10 +175,14 @@ static struct io make_io(struct check_row *row, const struct states_case *c, cal
     size_t t = c->tokens, all = t * c->cols, table = (size_t)c->n * c->cols;
     struct io io = {.states = table};
     if (call == call_delta) io = make_delta(row, c);
+    if (call == call_compress)
+        io = (struct io){.in = {check_input(row, 2 * all, -2, 2), check_input(row, 2 * all, -9, 9),
+                                check_input(row, 2 * table, -3, 3)},
+                         .states = (size_t)c->cols * (c->full ? 6 : 3)};
     if (call == call_conv1d)
         io = (struct io){.in = {check_input(row, all, -2, 2), check_input(row, table, -1, 1),
                                 check_input(row, c->cols, -1, 1)},
-                         .states = table - c->cols};
+                         .states = (table - c->cols) * (c->step ? c->step : 1)};
     if (call == call_token_shift)
         io = (struct io){.in = {check_input(row, all, -2, 2)}, .states = c->cols};
     if (call == call_mlstm)
@@ -152,6 +191,9 @@ static struct io make_io(struct check_row *row, const struct states_case *c, cal
                                 check_input(row, all, -1, 1), check_input(row, t, -4, 1),
                                 check_input(row, t, -9, 0)},
                          .states = table + c->n + 1};
+    if (call == call_rglru)
+        io = (struct io){.in = {check_input(row, all, -2, 2), check_input(row, all, -3, -1e-3f)},
+                         .states = c->cols};
     if (call == call_scan)
         io = (struct io){.in = {check_input(row, all, -2, 2), check_input(row, all, 0, 1),
                                 check_input(row, t * c->n, -1, 1),
@@ -200,10 +242,12 @@ static void run_with(struct check_row *row, const struct states_case *c, call_fn
 
 #define RUN(op) \
     static void run_##op(struct check_row *row, const void *arg) { run_with(row, arg, call_##op); }
+RUN(compress)
 RUN(conv1d)
 RUN(token_shift)
 RUN(delta)
 RUN(mlstm)
+RUN(rglru)
 RUN(scan)
 RUN(wkv4)
 
@@ -254,13 +298,22 @@ void check_states(struct check *check) {
     static const uint32_t taps[] = {1, 2, 4}, states[] = {1, 16}, dims[] = {5, 64}, one[] = {1};
     CHECK_ISAS(check, isa) {
         struct states_case c = {.isa = isa};
+        c.name = "compress";
+        sizes(check, run_compress, c, states, 2);
+        sizes(check, run_compress, c, taps + 2, 1);
         c.name = "conv1d";
         sizes(check, run_conv1d, c, taps, 3);
+        c.name = "conv1d_apart";
+        c.step = 3;
+        sizes(check, run_conv1d, c, taps, 3);
+        c.step = 0;
         c.name = "token_shift";
         sizes(check, run_token_shift, c, one, 1);
         deltas(check, isa);
         c.name = "mlstm";
         sizes(check, run_mlstm, c, dims, 2);
+        c.name = "rglru";
+        sizes(check, run_rglru, c, one, 1);
         c.name = "scan";
         sizes(check, run_scan, c, states, 2);
         c.name = "wkv4";

@@ -264,9 +264,12 @@ def test_info_lists_what_can_be_loaded():
     wrappers = [r['model_types'][0] for r in listed if r['wrapper']]
     assert wrappers == rows('wrappers.def', 'WRAPPER')
     assert len(listed) - len(wrappers) == len(rows('models.def', 'MODEL'))
-    by_type = {t: r for r in listed for t in r['model_types']}
+    by_type = {t: r for r in listed if not r['when'] for t in r['model_types']}
+    told = {(t, r['when']): r['class'] for r in listed if r['when'] for t in r['model_types']}
+    assert told['bert', 'is_decoder'] == 'BertLMHeadModel'
     assert by_type['sarvam_mla']['class'] == 'DeepseekV3ForCausalLM'
-    assert by_type['sarvam_mla']['gguf'] == 'own' and by_type['cohere']['gguf'] == 'command-r'
+    assert by_type['sarvam_mla']['gguf'] == 'deepseek2' and by_type['gptj']['gguf'] == 'own'
+    assert by_type['cohere']['gguf'] == 'command-r'
     for type_, features in {
             'arcee': [], 'bert': ['encoder'], 'deepseek_v2': ['latent attention'],
             'lfm2': ['recurrent'],

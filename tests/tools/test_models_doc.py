@@ -47,7 +47,8 @@ def test_the_page_has_every_model():
     for name, _ in listed('models.def', 'MODEL'):
         block = re.search(rf'^const struct recipe model_{name} =(.*?);$', text, re.M | re.S)
         assert block, name
-        cls = re.search(r'"(\w+(?:ForCausalLM|ForConditionalGeneration|Model))"', block[1])[1]
+        cls = re.search(r'"(\w+(?:Decoder|ForCausalLM|ForConditionalGeneration|Model))"',
+                        block[1])[1]
         assert cls in page_classes(False), f'{cls} has no row in docs/models.md: make docs'
 
 
@@ -62,6 +63,21 @@ def test_the_page_has_as_many_rows_as_the_lists():
 
 def test_no_miniature_of_the_page_fails():
     assert ': fails' not in PAGE
+
+
+def test_classes_of_one_type_are_told_by_a_flag(tmp_path):
+    rows = census.told([{'class': 'AModel', 'model_types': ['a'], 'when': None, 'wrapper': False},
+                        {'class': 'AForCausalLM', 'model_types': ['a'], 'when': 'is_decoder',
+                         'wrapper': False}])
+    for name, fields in (('one', {'is_decoder': False}), ('two', {'is_decoder': True}),
+                         ('three', {'is_decoder': True, 'model_type': 'b'})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'config.json').write_text(json.dumps({'model_type': 'a'} | fields))
+    types = census.golden_types(tmp_path, rows)
+    assert types == {'one': ['a'], 'two': ['a, is_decoder'], 'three': ['b']}
+    assert census.checked_classes(rows, types) == {'AModel', 'AForCausalLM'}
+    del types['two']
+    assert census.checked_classes(rows, types) == {'AModel'}
 
 
 # ---- making it -----------------------------------------------------------------------------------

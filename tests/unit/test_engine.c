@@ -110,7 +110,7 @@ static void a_bidirectional_sequence_is_one_step(void **state) {
     (void)state;
     struct opened o = open_model("tests/golden/tiny.gguf",
                                  &(ob_engine_options){.device = "cpu", .step_tokens = 16});
-    graph_of(&o)->bidirectional = true;
+    graph_of(&o)->whole = true;
     static const int32_t id[32];
     const float *rows;
     ob_error error;

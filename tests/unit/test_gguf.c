@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gguf.c: the reader against the writer, and against files that lie. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -222,6 +223,123 @@ static void writes_streams_into_place(void **state) {
     gguf_writer_free(&w);
 }
 
+/* A file that takes long, and what happens while its data is asked for. */
+struct slow {
+    char path[512], part[520];
+    struct gguf_writer *w;
+    unsigned asked;           /* times the data was */
+    unsigned stop;            /* at this time, 0: never */
+    bool appears, twice;      /* somebody else makes the file; the same is begun again */
+};
+
+enum { PARTS = 4, SOURCE = 77 };
+
+static ob_status from_slow(void *user, uint64_t offset, void *out, size_t n, ob_error *error) {
+    struct slow *slow = user;
+    if (++slow->asked == slow->stop) return error_set(error, OB_ERR_IO, "stopped");
+    if (slow->appears) {
+        FILE *file = fopen(slow->path, "wx");
+        if (file) fclose(file);
+    }
+    if (slow->twice) {
+        ob_error said;
+        slow->twice = false;
+        assert_int_equal(gguf_write_resumed(slow->w, slow->path, SOURCE, NULL, &said), OB_ERR_IO);
+        assert_string_equal(said.message, "another conversion is writing it");
+        assert_string_equal(said.file, slow->part);
+    }
+    memset(out, (int)offset + 1, n);
+    return OB_OK;
+}
+
+static void slow_start(struct slow *slow, const char *dir) {
+    *slow = (struct slow){.w = gguf_writer_new()};
+    tempdir_empty(dir);
+    snprintf(slow->path, sizeof slow->path, "%s/slow.gguf", dir);
+    snprintf(slow->part, sizeof slow->part, "%s.part", slow->path);
+    for (int i = 0; i < PARTS; i++) {
+        char name[2] = {(char)('a' + i)};
+        gguf_put_tensor(slow->w, &(struct gguf_new_tensor){.name = str_of(name), .quant = f32(),
+                                                           .ndim = 1, .dim = {9},
+                                                           .read = from_slow, .user = slow});
+    }
+}
+
+static void slow_refused(struct slow *slow, uint64_t source, const char *file, const char *why) {
+    ob_error error;
+    assert_int_equal(gguf_write_resumed(slow->w, slow->path, source, NULL, &error), OB_ERR_IO);
+    assert_string_equal(error.message, why);
+    assert_string_equal(error.file, file);
+}
+
+static void slow_ends(struct slow *slow) {
+    struct gguf *g;
+    slow->stop = 0;
+    assert_int_equal(gguf_write_resumed(slow->w, slow->path, SOURCE, NULL, NULL), OB_OK);
+    assert_false(os_name_taken(slow->part));
+    assert_int_equal(gguf_open(slow->path, &g, NULL), OB_OK);
+    assert_int_equal(gguf_tensor_count(g), PARTS);
+    gguf_close(&g);
+    gguf_writer_free(&slow->w);
+}
+
+static void parts_of_other_sources_are_kept(void **state) {
+    static const char why[] = "is there and is of another conversion (other files, or another "
+                              "type): move it away";
+    struct slow slow;
+    struct gguf *g;
+    slow_start(&slow, *state);
+    slow.stop = 3;
+    slow_refused(&slow, SOURCE, slow.part, "stopped");
+    assert_int_equal(gguf_open(slow.part, &g, NULL), OB_ERR_FORMAT); /* no model yet */
+    slow_refused(&slow, SOURCE + 1, slow.part, why);
+    assert_int_equal(slow.asked, 3);
+    slow_ends(&slow);
+    assert_int_equal(slow.asked, 3 + PARTS - 2); /* two were there */
+}
+
+static void nothing_that_appears_is_replaced(void **state) {
+    struct slow slow;
+    char *text;
+    size_t n;
+    slow_start(&slow, *state);
+    slow.appears = true;
+    slow_refused(&slow, SOURCE, slow.path,
+                 "is there now: move it away, and the same again finishes");
+    assert_int_equal(os_read_file(slow.path, 100, &text, &n, NULL), OB_OK);
+    assert_int_equal(n, 0);
+    free(text);
+    slow_refused(&slow, SOURCE, slow.path, "exists already");
+    unlink(slow.path);
+    slow_ends(&slow);
+    assert_int_equal(slow.asked, PARTS);
+
+    slow_start(&slow, *state); /* the last moment: what writes asked just before */
+    tempdir_write(*state, "from", "x", 1);
+    char from[520];
+    snprintf(from, sizeof from, "%s/from", (const char *)*state);
+    for (int link = 0; link < 2; link++) {
+        if (link) assert_int_equal(symlink("nowhere", slow.path), 0);
+        else tempdir_write(*state, "slow.gguf", "old", 3);
+        assert_false(os_rename_new(from, slow.path));
+        assert_int_equal(errno, EEXIST);
+        assert_true(os_name_taken(from));
+        unlink(slow.path);
+    }
+    assert_true(os_rename_new(from, slow.path));
+    assert_false(os_name_taken(from));
+    gguf_writer_free(&slow.w);
+    tempdir_empty(*state);
+}
+
+static void two_at_once_are_refused(void **state) {
+    struct slow slow;
+    slow_start(&slow, *state);
+    slow.twice = true;
+    slow_ends(&slow);
+    assert_int_equal(slow.asked, PARTS);
+}
+
 /* ---- files that lie -------------------------------------------------------------------------- */
 
 static struct buf small_file(void) {
@@ -409,6 +527,8 @@ static void tensors_that_lie(void **state) {
         {4, huge, 0, 0, 0, "overflow", 24},
         {33, 1, 1, 0, 0, "no whole number of Q8_0 blocks of 32", 24},
         {4, 1, 0, 77, 0, "tensor type 77 is not known", 53},
+        {huge, 1, 0, 27, 0, "overflow", 24}, /* I64 */
+        {4, 5, 0, 26, 0, "80 bytes run past the end", 96}, /* I32 */
         {4, 1, 0, 0, 8, "no multiple of the alignment 32", 57},
         {4, 1, 0, 0, 64, "16 bytes run past the end of the file (160 bytes)", 160},
         {4, 5, 0, 0, 0, "80 bytes run past the end", 96},
@@ -440,6 +560,26 @@ static void tensors_that_lie(void **state) {
         data(&b, 96);
         refused(&b, "dimensions, must be 1 to 4", "t", 33);
     }
+}
+
+static void integers_are_no_weights(void **state) {
+    (void)state;
+    static const int32_t number[6] = {3, 1, 4, 1, 5, -9};
+    struct gguf_writer *w = gguf_writer_new();
+    gguf_put_tensor(w, &(struct gguf_new_tensor){
+                           .name = STR_LIT("t"), .ndim = 2, .dim = {3, 2}, .data = number});
+    struct buf b = BUF_INIT;
+    struct gguf *g;
+    assert_int_equal(gguf_write_buf(w, &b, NULL), OB_OK);
+    gguf_writer_free(&w);
+    assert_int_equal(open_copy(b.p, b.n, &g, NULL), OB_OK);
+    const struct gguf_tensor *t = gguf_tensor_at(g, 0);
+    assert_null(t->quant);
+    assert_string_equal(t->type, "I32");
+    assert_int_equal(t->bytes, sizeof number);
+    assert_memory_equal(t->data, number, sizeof number);
+    gguf_close(&g);
+    buf_free(&b);
 }
 
 /* ---- split sets ------------------------------------------------------------------------------ */
@@ -570,11 +710,15 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
         cmocka_unit_test(writes_streams_into_place),
+        cmocka_unit_test(parts_of_other_sources_are_kept),
+        cmocka_unit_test(nothing_that_appears_is_replaced),
+        cmocka_unit_test(two_at_once_are_refused),
         cmocka_unit_test(every_truncation_is_an_error),
         cmocka_unit_test(bit_flips_never_crash),
         cmocka_unit_test(headers_that_lie),
         cmocka_unit_test(values_that_lie),
         cmocka_unit_test(tensors_that_lie),
+        cmocka_unit_test(integers_are_no_weights),
         cmocka_unit_test(a_set_opens_from_any_part),
         cmocka_unit_test(parts_that_disagree_are_named),
         cmocka_unit_test(paths_that_are_no_files),

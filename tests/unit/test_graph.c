@@ -130,11 +130,11 @@ static void caches_are_shared(void **state) {
     assert_int_equal(g.groups, 2);
     assert_int_equal(g.group[0].layers, 1);
     assert_int_equal(g.group[1].kind, CACHE_CHUNK);
-    assert_false(g.bidirectional);
+    assert_false(g.whole);
     args.shares = false, args.bidirectional = true;
     graph_attention(&g, q, kv, kv, &args);
     assert_int_equal(g.group[2].kind, CACHE_FULL);
-    assert_true(g.bidirectional);
+    assert_true(g.whole);
     assert_non_null(graph_plan_make(&g, &arena, 3, 3).offset);
     arena_free(&arena);
 }

@@ -13,6 +13,7 @@
 #include "family.h"
 #include "format/gguf_write.h"
 #include "models/blocks/alibi.h"
+#include "models/blocks/pooling.h"
 #include "models/recipe.h"
 #include "tempdir.h"
 
@@ -145,12 +146,15 @@ static void lies_are_named(void **state) {
         {{.drop_tensor = "blk.1.ffn_down.weight"},
          "blk.1.ffn_down.weight: required tensor is missing"},
         {{.drop_tensor = "blk.0.attn_q.bias"}, "blk.0.attn_q.bias: required tensor is missing"},
+        {{.tensor = "rope_freqs.weight", .rows = 1, .cols = 32}, /* zeros */
+         "rope_freqs.weight: entry 0 is not above 0"},
         {{.tensor = "blk.0.attn_norm.weight", .rows = 1, .cols = 255},
          "blk.0.attn_norm.weight: shape is [1, 255]"},
         {{.tensor = "blk.0.attn_k.weight", .rows = 16, .cols = 256},
          "blk.0.attn_k.weight: shape is [16, 256]"},
         {{.tensor = "blk.0.surprise.weight", .rows = 2, .cols = 2},
-         "blk.0.surprise.weight: the qwen2 recipe does not know this tensor"},
+         "blk.0.surprise.weight: the qwen2 recipe does not know this tensor, "
+         "or by its keys not here"},
     };
     are_named(state, bad, sizeof bad / sizeof bad[0]);
 }
@@ -183,7 +187,8 @@ static void lies_about_experts_are_named(void **state) {
         {{MOE, .tensor = "blk.0.ffn_up_exps.weight", .rows = 16, .cols = 256},
          "blk.0.ffn_up_exps.weight: shape is [16, 256], the model's keys say [6, 64, 256]"},
         {{MOE, .tensor = "blk.0.ffn_up.weight", .rows = 16, .cols = 256},
-         "blk.0.ffn_up.weight: the qwen3moe recipe does not know this tensor"},
+         "blk.0.ffn_up.weight: the qwen3moe recipe does not know this tensor, "
+         "or by its keys not here"},
     };
     are_named(state, bad, sizeof bad / sizeof bad[0]);
 }
@@ -241,7 +246,8 @@ static void lies_of_a_configuration_are_named(void **state) {
         {"decoder_sparse_step", "1.5", "decoder_sparse_step: is not a whole number >= 1"},
         {"decoder_sparse_step", "0", "decoder_sparse_step: is not a whole number >= 1"},
         {"mlp_only_layers", "[\"0\"]", "mlp_only_layers: is no list of layers"},
-        {"num_experts_per_tok", "[1, 2]", "num_experts_per_tok: has 2 entries"},
+        {"num_experts_per_tok", "[1, 2, 2]", "num_experts_per_tok: has 3 entries"},
+        {"num_experts_per_tok", "[1, 2]", "num_experts_per_tok: layers differ"},
     };
     char path[512], *config;
     size_t bytes;
@@ -269,7 +275,6 @@ static void harmless_changes_are_taken(void **state) {
         {.key = "qwen2.block_count", .type = GGUF_U8, .number = 2}, /* any width */
         {.key = "qwen2.attention.head_count_kv", .type = GGUF_I16, .number = 2},
         {.key = "qwen2.novelty", .type = GGUF_F32, .number = 1}, /* unknown keys are data */
-        {.tensor = "rope_freqs.weight", .rows = 1, .cols = 32},  /* known, used by rope */
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct source *source;
@@ -367,6 +372,42 @@ static void slopes_for_any_number_of_heads(void **state) {
     arena_free(&arena);
 }
 
+static struct weight vector_of(const char *name, uint32_t rows, uint32_t cols) {
+    return (struct weight){
+        .name = name, .quant = quant_list[QUANT_f32], .rows = rows, .cols = cols};
+}
+
+/* Poolings side by side, a dense layer, length 1. */
+static void vectors_of_texts(void **state) {
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct graph g;
+    struct weight table = vector_of("token_embd.weight", 9, 4),
+                  dense = vector_of("dense_2.weight", 3, 8), bias = vector_of("dense_2.bias", 1, 3);
+    struct weight *found[] = {&bias, &dense}; /* by name */
+    struct hparams hp = {.width = 4,
+                         .modules = {.pools = 2,
+                                     .pool = {POOL_WEIGHTED, POOL_FIRST},
+                                     .denses = 1,
+                                     .dense = {{.in = 8, .out = 3, .act = ACT_TANH}},
+                                     .unit = true}};
+    struct build b = {.hp = &hp, .g = &g, .found = found, .found_count = 2};
+    graph_init(&g, &arena);
+    value_id y = pooling_vector(&b, graph_embed(&g, &table, 1));
+    static const enum op ops[] = {OP_embed,  OP_pool, OP_pool, OP_concat,
+                                  OP_linear, OP_act,  OP_norm};
+    assert_int_equal(g.nodes, sizeof ops / sizeof ops[0]);
+    for (uint32_t i = 0; i < g.nodes; i++) assert_int_equal(g.node[i].op, ops[i]);
+    assert_int_equal(g.node[1].u.pool.kind, POOL_WEIGHTED);
+    assert_ptr_equal(g.node[4].bias[0], &bias);
+    assert_int_equal(g.node[5].u.act.kind, ACT_TANH);
+    assert_int_equal(g.node[6].u.norm.kind, NORM_L2);
+    assert_int_equal(g.value[y].cols, 3);
+    assert_int_equal(g.value[y].rows, ROWS_SEQS);
+    assert_true(g.whole);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lies_are_named),
@@ -379,6 +420,7 @@ int main(void) {
         cmocka_unit_test(experts_are_counted),
         cmocka_unit_test(positions_are_counted),
         cmocka_unit_test(slopes_for_any_number_of_heads),
+        cmocka_unit_test(vectors_of_texts),
     };
     return cmocka_run_group_tests(tests, tempdir_make, tempdir_remove);
 }

@@ -44,6 +44,11 @@ static void build(struct model *m) {
         value_id y = graph_conv1d(g, x, weight(&m->arena, COLS, 4), NULL, 4);
         y = graph_add(g, y, graph_delta(g, &delta));
         y = graph_add(g, y, graph_attention(g, x, x, y, &attention));
+        attention.window = 20; /* beside it a key for each block of two positions */
+        attention.has_beside = true;
+        attention.every = 2;
+        attention.beside = graph_compress(g, x, y, weight(&m->arena, 2, COLS), 2, false);
+        y = graph_add(g, y, graph_attention(g, x, x, x, &attention));
         x = graph_norm(g, graph_add(g, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);
     }
     g->logits = graph_linear1(g, graph_gather_rows(g, x), weight(&m->arena, VOCAB, COLS), NULL);
@@ -213,15 +218,16 @@ static void states_are_counted(void **state) {
     close_all(e);
 }
 
-/* Two layers of a convolution with 3 x 32 floats and of 2 matrices 16 x 16; two of attention. */
+/* Two layers of a convolution and of a mean with 3 x 32 floats each, and of 2 matrices 16 x 16; two
+ * of attention; two more in a window, beside which are half as many keys. */
 static void bytes_of_a_sequence(void **state) {
     (void)state;
     struct engine *e = make(0);
     struct kv_types kv = {KV_f16, KV_f16};
-    const uint64_t states = 2 * (96 + 512) * sizeof(float), page = 2 * 64 * 2 * (16 + 16) * 2;
-    assert_int_equal(e->groups, 3);
+    const uint64_t states = 2 * (2 * 96 + 512) * sizeof(float), page = 2 * 64 * 2 * (16 + 16) * 2;
+    assert_int_equal(e->groups, 5);
     assert_int_equal(model_kv_bytes(e->model, 0, kv), states);
-    assert_int_equal(model_kv_bytes(e->model, 65, kv), states + 2 * page);
+    assert_int_equal(model_kv_bytes(e->model, 65, kv), states + (2 + 2 + 1) * page);
     close_all(e);
 }
 

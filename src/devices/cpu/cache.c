@@ -34,18 +34,23 @@ static void store_span(void *arg, uint32_t chunk, uint32_t thread) {
     const struct source_rows *from = arg;
     const struct device_plan *p = from->plan;
     const struct cache_group *shape = from->cache->shape;
-    uint32_t h = chunk % shape->kv_heads;
+    uint32_t h = chunk % shape->kv_heads, every = shape->every > 1 ? shape->every : 1;
     const struct cpu_span *span = &p->span[chunk / shape->kv_heads];
+    uint32_t first = cache_entries(shape, span->pos);
     struct attention_store job = {.k_dim = shape->k_dim,
                                   .v_dim = shape->v_dim,
-                                  .slot = span->pos % PAGE_TOKENS,
-                                  .rows = span->rows,
+                                  .slot = first % PAGE_TOKENS,
+                                  .rows = cache_entries(shape, span->pos + span->rows) - first,
                                   .type = p->kv_type};
-    job.k_stride = (size_t)shape->kv_heads * job.k_dim;
-    job.v_stride = (size_t)shape->kv_heads * job.v_dim;
-    job.k = from->k + span->row * job.k_stride + (size_t)h * job.k_dim;
-    job.v = from->v + span->row * job.v_stride + (size_t)h * job.v_dim;
-    job.block = cpu_cache_block(from->cache, span->seq, span->pos / PAGE_TOKENS, h);
+    if (job.rows == 0) return;
+    size_t row = span->row + ((size_t)first + 1) * every - 1 - span->pos;
+    size_t k_stride = (size_t)shape->kv_heads * job.k_dim;
+    size_t v_stride = (size_t)shape->kv_heads * job.v_dim;
+    job.k_stride = every * k_stride;
+    job.v_stride = every * v_stride;
+    job.k = from->k + row * k_stride + (size_t)h * job.k_dim;
+    job.v = from->v + row * v_stride + (size_t)h * job.v_dim;
+    job.block = cpu_cache_block(from->cache, span->seq, first / PAGE_TOKENS, h);
     assert(job.block);
     p->device->kernels->attention_store(&job);
 }

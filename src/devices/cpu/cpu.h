@@ -78,8 +78,8 @@ struct device_plan {
      * there is none; the kernels of a linear node, which of `acts` quantized inputs each takes, or
      * ACT_NONE for floats, and the format that each input is made for. */
     struct cpu_node {
-        const float *weight, *bias[NODE_OUTPUTS]; /* weight: of conv1d and scan transposed, of wkv4
-                                                     -exp of it */
+        const float *weight, *bias[NODE_OUTPUTS]; /* weight: of conv1d and scan transposed, of
+                                                     compress all rows, of wkv4 -exp of it */
         linear_fn *linear[NODE_OUTPUTS];
         uint32_t act[NODE_OUTPUTS], acts;
         const struct quant *act_quant[NODE_OUTPUTS];
@@ -155,7 +155,7 @@ struct cpu_cache cpu_cache_of(const struct device_plan *plan, uint32_t cache);
 /* NULL: the page was given back. */
 void *cpu_cache_block(const struct cpu_cache *cache, const struct step_seq *seq, uint32_t page,
                       uint32_t kv_head);
-/* Stores the rows of all tokens of the step. */
+/* Stores the rows of all tokens of the step that have an entry. */
 void cpu_cache_store(const struct device_plan *plan, const struct cpu_cache *cache, const float *k,
                      const float *v);
 
@@ -169,10 +169,13 @@ size_t cpu_attention_parts(const struct cpu_device *device, uint32_t v_dim);
 void cpu_attention(struct device_plan *plan, const struct node *node);
 
 /* states.c */
+void cpu_compress(struct device_plan *plan, const struct node *node);
+void cpu_embed_ngrams(struct device_plan *plan, const struct node *node);
 void cpu_conv1d(struct device_plan *plan, const struct node *node);
 void cpu_token_shift(struct device_plan *plan, const struct node *node);
 void cpu_delta(struct device_plan *plan, const struct node *node);
 void cpu_mlstm(struct device_plan *plan, const struct node *node);
+void cpu_rglru(struct device_plan *plan, const struct node *node);
 void cpu_scan(struct device_plan *plan, const struct node *node);
 void cpu_wkv4(struct device_plan *plan, const struct node *node);
 

@@ -46,14 +46,16 @@ bool cpu_groups_make(struct device_plan *p, uint32_t experts, uint32_t used) {
 struct route {
     const struct kernels *kernels;
     struct route_job job;
-    const float *logits;
+    const float *logits, *chosen;
     float *out;
 };
 
 static void route_row(void *arg, uint32_t t, uint32_t thread) {
     (void)thread;
     const struct route *r = arg;
-    r->kernels->route(&r->job, r->logits + (size_t)t * r->job.experts,
+    struct route_job job = r->job;
+    if (r->chosen) job.chosen = r->chosen + (size_t)t * job.used;
+    r->kernels->route(&job, r->logits + (size_t)t * r->job.experts,
                       r->out + (size_t)t * 2 * r->job.used);
 }
 
@@ -77,6 +79,7 @@ void cpu_route(struct device_plan *p, const struct node *n) {
                               .expert_scale = info->bias[1],
                               .jitter_eps = args->jitter_eps},
                       .logits = cpu_value(p, n->in[0]),
+                      .chosen = args->has_chosen ? cpu_value(p, n->in[1]) : NULL,
                       .out = cpu_value(p, n->out[0])};
     if (p->step->tokens == 1)
         route_row(&r, 0, 0);

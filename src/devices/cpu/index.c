@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * index.c: the step's index keys are stored first; then each token scores the positions up to its
+ * index.c: the step's index keys are stored first; then each token scores the entries up to its
  * own, a split at a time, and keeps the largest. The choice is exact, so neither the cut nor the
  * order of the work shows in it. A thread's scratch: the kernel's, a split's scores, the heap, a
- * list of blocks. */
+ * list of blocks, weights of 1. */
 #include <math.h>
 
 #include "devices/cpu/cpu.h"
@@ -21,12 +21,14 @@ static size_t scores_at(const struct node *n) {
 }
 size_t cpu_index_scratch(const struct node *n) {
     size_t choice = n->u.index_select.used * (sizeof(uint64_t) + sizeof(float));
-    return scores_at(n) + ATTENTION_SPLIT * sizeof(float) + choice;
+    size_t weights = n->u.index_select.heads * sizeof(float);
+    return scores_at(n) + ATTENTION_SPLIT * sizeof(float) + choice + weights;
 }
 
-/* Scores positions [base, base + n) for the token at `at`; with blocks by one head. */
+/* Scores positions [base, base + n) for the token at `at`; weight NULL: by one head. */
 static void score_split(const struct indexer *x, const struct cpu_span *at, uint32_t head,
-                        uint32_t base, uint32_t n, char *scratch, float *score) {
+                        const float *weight, uint32_t base, uint32_t n, char *scratch,
+                        float *score) {
     const struct node *node = x->node;
     const void *block[SPLIT_PAGES];
     struct index_job job = {.heads = node->u.index_select.heads,
@@ -37,8 +39,8 @@ static void score_split(const struct indexer *x, const struct cpu_span *at, uint
                             .scratch = scratch,
                             .score = score};
     job.q = cpu_value(x->plan, node->in[0]) + ((size_t)at->row * job.heads + head) * job.dim;
-    if (node->u.index_select.block) job.heads = 1;
-    else job.weight = cpu_value(x->plan, node->in[2]) + (size_t)at->row * job.heads;
+    job.weight = weight;
+    if (!weight) job.heads = 1;
     for (uint32_t i = 0; i < job.pages; i++)
         block[i] = cpu_cache_block(&x->cache, at->seq, base / ATTENTION_PAGE + i, 0);
     x->plan->device->kernels->index_scores(&job);
@@ -47,18 +49,21 @@ static void score_split(const struct indexer *x, const struct cpu_span *at, uint
 static void select_token(void *arg, uint32_t chunk, uint32_t thread) {
     const struct indexer *x = arg;
     const struct cpu_span *at = &x->plan->tile[chunk];
-    uint32_t used = x->node->u.index_select.used, seen = at->pos + 1;
+    uint32_t used = x->node->u.index_select.used;
+    uint32_t seen = cache_entries(x->cache.shape, at->pos + 1);
     float *out = cpu_value(x->plan, x->node->out[0]) + (size_t)at->row * used;
     if (seen <= used) { /* no choice */
         for (uint32_t i = 0; i < used; i++) out[i] = i < seen ? (float)i : INFINITY;
         return;
     }
+    const float *weight = cpu_value(x->plan, x->node->in[2]);
+    weight += (size_t)at->row * x->node->u.index_select.heads;
     char *scratch = cpu_scratch(x->plan, thread);
     float *score = (float *)(void *)(scratch + scores_at(x->node));
     struct index_top top = {.used = used, .heap = (void *)(score + ATTENTION_SPLIT)};
     for (uint32_t base = 0; base < seen; base += ATTENTION_SPLIT) {
         uint32_t n = seen - base < ATTENTION_SPLIT ? seen - base : ATTENTION_SPLIT;
-        score_split(x, at, 0, base, n, scratch, score);
+        score_split(x, at, 0, weight, base, n, scratch, score);
         index_push(&top, score, base, n);
     }
     index_list(&top, out);
@@ -78,13 +83,16 @@ static uint32_t pool_blocks(const struct node *n, uint32_t pos, uint32_t base, u
     return blocks;
 }
 
-/* Positions of the listed blocks, none after the token's own. */
-static void list_positions(const struct node *n, uint32_t pos, const float *list, float *out) {
+/* Positions of the listed blocks, none after the token's own; those from `rest` on. */
+static void list_positions(const struct node *n, uint32_t pos, const float *list, uint32_t rest,
+                           float *out) {
     uint32_t block = n->u.index_select.block, used = n->u.index_select.used, count = 0;
+    uint32_t all = n->u.index_select.whole ? (used + 1) * block - 1 : used * block;
     for (uint32_t i = 0; i < used && list[i] != INFINITY; i++)
         for (uint32_t j = 0, first = (uint32_t)list[i] * block; j < block && first + j <= pos; j++)
             out[count++] = (float)(first + j);
-    while (count < used * block) out[count++] = INFINITY;
+    for (uint32_t i = rest; i <= pos; i++) out[count++] = (float)i;
+    while (count < all) out[count++] = INFINITY;
 }
 
 static void select_blocks(void *arg, uint32_t chunk, uint32_t thread) {
@@ -101,14 +109,43 @@ static void select_blocks(void *arg, uint32_t chunk, uint32_t thread) {
         struct index_top top = {.used = used, .heap = heap};
         for (uint32_t base = 0; base < seen; base += ATTENTION_SPLIT) {
             uint32_t m = seen - base < ATTENTION_SPLIT ? seen - base : ATTENTION_SPLIT;
-            score_split(x, at, h, base, m, scratch, score);
+            score_split(x, at, h, NULL, base, m, scratch, score);
             uint32_t blocks = pool_blocks(n, at->pos, base, m, score);
             index_push(&top, score, base / block, blocks);
         }
         index_list(&top, list);
         float *out = cpu_value(x->plan, n->out[0]);
-        list_positions(n, at->pos, list, out + ((size_t)at->row * heads + h) * used * block);
+        out += ((size_t)at->row * heads + h) * used * block;
+        list_positions(n, at->pos, list, at->pos + 1, out);
     }
+}
+
+/* The scores of the last positions of a split's complete blocks, which are so many. */
+static uint32_t pick_ends(uint32_t block, uint32_t scores, float *score) {
+    uint32_t blocks = scores / block;
+    for (uint32_t i = 0; i < blocks; i++) score[i] = score[(i + 1) * block - 1];
+    return blocks;
+}
+
+static void select_whole(void *arg, uint32_t chunk, uint32_t thread) {
+    const struct indexer *x = arg;
+    const struct node *n = x->node;
+    const struct cpu_span *at = &x->plan->tile[chunk];
+    uint32_t used = n->u.index_select.used, heads = n->u.index_select.heads;
+    uint32_t block = n->u.index_select.block, seen = at->pos + 1;
+    char *scratch = cpu_scratch(x->plan, thread);
+    float *score = (float *)(void *)(scratch + scores_at(n));
+    struct index_top top = {.used = used, .heap = (void *)(score + ATTENTION_SPLIT)};
+    float *list = (void *)(top.heap + used), *weight = list + used;
+    for (uint32_t h = 0; h < heads; h++) weight[h] = 1;
+    for (uint32_t base = 0; base < seen; base += ATTENTION_SPLIT) {
+        uint32_t m = seen - base < ATTENTION_SPLIT ? seen - base : ATTENTION_SPLIT;
+        score_split(x, at, 0, weight, base, m, scratch, score);
+        index_push(&top, score, base / block, pick_ends(block, m, score));
+    }
+    index_list(&top, list);
+    float *out = cpu_value(x->plan, n->out[0]) + (size_t)at->row * ((used + 1) * block - 1);
+    list_positions(n, at->pos, list, seen - seen % block, out);
 }
 
 void cpu_index_select(struct device_plan *p, const struct node *n) {
@@ -122,5 +159,8 @@ void cpu_index_select(struct device_plan *p, const struct node *n) {
             p->tile[tokens++] = (struct cpu_span){
                 .seq = seq, .row = seq->first + i, .rows = 1, .pos = seq->past + i};
     }
-    pool_run(p->device->pool, tokens, n->u.index_select.block ? select_blocks : select_token, &x);
+    void (*select)(void *, uint32_t, uint32_t) = n->u.index_select.whole   ? select_whole
+                                                 : n->u.index_select.block ? select_blocks
+                                                                           : select_token;
+    pool_run(p->device->pool, tokens, select, &x);
 }

@@ -47,6 +47,7 @@ void cpu_kernel(const struct device *device, const struct node *node, uint32_t i
     size_t offset = offsetof(struct kernels, embed); /* of embed_position, too */
     if (node->op == OP_affine) offset = offsetof(struct kernels, affine);
     if (node->op == OP_attention) offset = offsetof(struct kernels, attention);
+    if (node->op == OP_compress) offset = offsetof(struct kernels, compress);
     if (node->op == OP_conv1d) offset = offsetof(struct kernels, conv1d);
     if (node->op == OP_scan) offset = offsetof(struct kernels, scan);
     if (node->op == OP_wkv4) offset = offsetof(struct kernels, wkv4);
@@ -103,6 +104,17 @@ static bool transposed(struct arena *arena, const struct weight *w, const float 
     return true;
 }
 
+/* The rows as floats. */
+static bool table(struct arena *arena, const struct weight *w, const float **out) {
+    float *to = arena_array(arena, (size_t)w->rows * w->cols, sizeof *to);
+    if (!to) return false;
+    for (uint32_t r = 0; r < w->rows; r++)
+        w->quant->decode((const char *)w->data + r * w->row_bytes, to + (size_t)r * w->cols,
+                         w->cols / w->quant->block);
+    *out = to;
+    return true;
+}
+
 /* -exp of a vector: the decay of RWKV-4. */
 static bool minus_exp(struct arena *arena, const struct weight *w, const float **out) {
     float *to = arena_array(arena, w->cols, sizeof *to);
@@ -117,6 +129,7 @@ static bool make_weight(struct arena *arena, const struct node *n, const float *
     if (n->op == OP_norm || n->op == OP_affine || n->op == OP_attention)
         return vector(arena, n->weight[0], out);
     if (n->op == OP_conv1d || n->op == OP_scan) return transposed(arena, n->weight[0], out);
+    if (n->op == OP_compress) return table(arena, n->weight[0], out);
     if (n->op == OP_wkv4) return minus_exp(arena, n->weight[0], out);
     return true;
 }

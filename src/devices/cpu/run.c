@@ -82,6 +82,17 @@ static void run_sparsify(struct device_plan *p, const struct node *n) {
     run_rows(p, n, sparsify_rows);
 }
 
+static void dot_runs(const struct job *j, uint32_t from, uint32_t to) {
+    const float *a = in(j, 0, 0), *b = in(j, 1, 0);
+    float *y = out(j, 0);
+    for (size_t i = from; i < to; i++)
+        y[i] = kernels_of(j)->dot(a + i * j->width, b + i * j->width, j->width);
+}
+static void run_dot(struct device_plan *p, const struct node *n) {
+    uint32_t runs = p->graph->value[n->out[0]].cols;
+    run_items(p, n, cpu_value_rows(p, n->out[0]) * runs, n->u.dot.width, dot_runs);
+}
+
 static void match_rms_rows(const struct job *j, uint32_t from, uint32_t to) {
     for (uint32_t i = from; i < to; i++)
         kernels_of(j)->match_rms(in(j, 0, i), in(j, 1, i), j->node->u.match_rms.floor, out(j, i),
@@ -123,6 +134,11 @@ static void run_glu_clamped(struct device_plan *p, const struct node *n) {
     run_rows(p, n, glu_clamped_rows);
 }
 
+static void xielu_rows(const struct job *j, uint32_t from, uint32_t to) {
+    kernels_of(j)->xielu(in(j, 0, from), &j->node->u.xielu, out(j, from), count(j, from, to));
+}
+static void run_xielu(struct device_plan *p, const struct node *n) { run_rows(p, n, xielu_rows); }
+
 static void mul_rows(const struct job *j, uint32_t from, uint32_t to) {
     kernels_of(j)->mul(in(j, 0, from), in(j, 1, from), out(j, from), count(j, from, to),
                        run_of(j, 1));
@@ -157,6 +173,25 @@ static void scale_position_rows(const struct job *j, uint32_t from, uint32_t to)
 }
 static void run_scale_position(struct device_plan *p, const struct node *n) {
     run_rows(p, n, scale_position_rows);
+}
+
+static void mix_rows(const struct job *j, uint32_t from, uint32_t to) {
+    const struct node *n = j->node;
+    for (uint32_t i = from; i < to; i++)
+        kernels_of(j)->mix(in(j, 0, i), in(j, 1, i), n->u.mix.from, n->u.mix.to, n->u.mix.width,
+                           out(j, i));
+}
+static void run_mix(struct device_plan *p, const struct node *n) { run_rows(p, n, mix_rows); }
+
+static void sinkhorn_rows(const struct job *j, uint32_t from, uint32_t to) {
+    const struct node *n = j->node;
+    for (uint32_t i = from; i < to; i++)
+        kernels_of(j)->sinkhorn(in(j, 0, i), n->u.sinkhorn.n, n->u.sinkhorn.rounds,
+                                n->u.sinkhorn.eps, out(j, i));
+}
+static void run_sinkhorn(struct device_plan *p, const struct node *n) {
+    run_items(p, n, cpu_value_rows(p, n->out[0]), n->u.sinkhorn.n * n->u.sinkhorn.n,
+              sinkhorn_rows);
 }
 
 /* ---- columns moved ---- */
@@ -274,7 +309,10 @@ static void rope_table_rows(const struct job *j, uint32_t from, uint32_t to) {
         float *own = out(j, i); /* the kernel reads a frequency before it writes at its place */
         float magnitude;
         const float *freq = rope_freq(j, i, own, &magnitude);
-        kernels_of(j)->rope_table(j->plan->step->pos[i], freq, a->half, magnitude, own);
+        uint32_t at = j->plan->step->pos[i];
+        at = at > a->back ? at - a->back : 0;
+        if (a->every > 1) at -= at % a->every;
+        kernels_of(j)->rope_table(at, freq, a->half, magnitude, own);
     }
 }
 static void run_rope_table(struct device_plan *p, const struct node *n) {
@@ -344,10 +382,15 @@ static void run_linear_heads(struct device_plan *p, const struct node *n) {
     cpu_linear_heads(p, n);
 }
 static void run_route(struct device_plan *p, const struct node *n) { cpu_route(p, n); }
+static void run_compress(struct device_plan *p, const struct node *n) { cpu_compress(p, n); }
+static void run_embed_ngrams(struct device_plan *p, const struct node *n) {
+    cpu_embed_ngrams(p, n);
+}
 static void run_conv1d(struct device_plan *p, const struct node *n) { cpu_conv1d(p, n); }
 static void run_token_shift(struct device_plan *p, const struct node *n) { cpu_token_shift(p, n); }
 static void run_delta(struct device_plan *p, const struct node *n) { cpu_delta(p, n); }
 static void run_mlstm(struct device_plan *p, const struct node *n) { cpu_mlstm(p, n); }
+static void run_rglru(struct device_plan *p, const struct node *n) { cpu_rglru(p, n); }
 static void run_scan(struct device_plan *p, const struct node *n) { cpu_scan(p, n); }
 static void run_wkv4(struct device_plan *p, const struct node *n) { cpu_wkv4(p, n); }
 

@@ -79,19 +79,68 @@ static void start(struct run *r, void (*fn)(void *, uint32_t, uint32_t)) {
 
 /* ---- the ops ---- */
 
+static void compress(void *arg, uint32_t chunk, uint32_t thread) {
+    (void)thread;
+    const struct run *r = arg;
+    const struct node *n = r->node;
+    struct piece p = piece_of(r, chunk);
+    bool overlaps = n->u.compress.overlaps;
+    begin(r, &p, overlaps ? 6 : 3);
+    struct compress_job job = {.kv = in(r, 0, &p), .gate = in(r, 1, &p), .bias = r->info->weight,
+                               .y = out(r, &p), .state = p.state, .cols = r->cols,
+                               .every = n->u.compress.every, .tokens = p.seq->count,
+                               .at = p.seq->past % n->u.compress.every, .overlaps = overlaps};
+    r->kernels->compress(&job, p.col0, p.col1);
+}
+void cpu_compress(struct device_plan *p, const struct node *n) {
+    struct run r = make(p, n, n->u.compress.cache, n->u.compress.overlaps ? 60 : 30);
+    start(&r, compress);
+}
+
 static void conv1d(void *arg, uint32_t chunk, uint32_t thread) {
     (void)thread;
     const struct run *r = arg;
     struct piece p = piece_of(r, chunk);
-    begin(r, &p, r->node->u.conv1d.kernel - 1);
+    uint32_t kernel = r->node->u.conv1d.kernel, step = r->node->u.conv1d.step;
+    begin(r, &p, (kernel - 1) * step);
     struct conv1d_job job = {.x = in(r, 0, &p), .w = r->info->weight, .bias = r->info->bias[0],
                              .y = out(r, &p), .state = p.state, .cols = r->cols,
-                             .kernel = r->node->u.conv1d.kernel, .tokens = p.seq->count};
+                             .kernel = kernel, .step = step, .tokens = p.seq->count};
     r->kernels->conv1d(&job, p.col0, p.col1);
 }
 void cpu_conv1d(struct device_plan *p, const struct node *n) {
     struct run r = make(p, n, n->u.conv1d.cache, n->u.conv1d.kernel);
     start(&r, conv1d);
+}
+
+static void embed_ngrams_seq(void *arg, uint32_t chunk, uint32_t thread) {
+    (void)thread;
+    const struct run *r = arg;
+    const struct ngram_args *a = &r->node->u.embed_ngrams.args;
+    const struct weight *w = r->node->weight[0];
+    struct piece p = piece_of(r, chunk);
+    if (p.seq->past == 0) memset(p.state, 0, (a->order - 1) * sizeof *p.state);
+    embed_ngrams(&(struct ngram_job){.quant = w->quant,
+                                     .part = w->expert ? w->expert : &w->data,
+                                     .part_rows = w->rows,
+                                     .cols = w->cols,
+                                     .row_bytes = w->row_bytes,
+                                     .order = a->order,
+                                     .heads = a->heads,
+                                     .tokens = p.seq->count,
+                                     .end = a->end,
+                                     .multiplier = a->multiplier,
+                                     .size = a->size,
+                                     .first = a->first,
+                                     .id = r->plan->step->id + p.seq->first,
+                                     .y = out(r, &p),
+                                     .state = p.state});
+}
+void cpu_embed_ngrams(struct device_plan *p, const struct node *n) {
+    struct run r = make(p, n, n->u.embed_ngrams.cache, 1);
+    r.per_part = r.cols;
+    r.parts = 1;
+    start(&r, embed_ngrams_seq);
 }
 
 static void token_shift(void *arg, uint32_t chunk, uint32_t thread) {
@@ -179,6 +228,21 @@ void cpu_mlstm(struct device_plan *p, const struct node *n) {
     r.per_part = n->u.mlstm.v_dim;
     r.parts = n->u.mlstm.heads;
     start(&r, mlstm);
+}
+
+static void rglru(void *arg, uint32_t chunk, uint32_t thread) {
+    (void)thread;
+    const struct run *r = arg;
+    struct piece p = piece_of(r, chunk);
+    begin(r, &p, 1);
+    struct rglru_job job = {.x = in(r, 0, &p), .log_decay = in(r, 1, &p), .y = out(r, &p),
+                            .state = p.state, .cols = r->cols, .tokens = p.seq->count,
+                            .starts = p.seq->past == 0};
+    r->kernels->rglru(&job, p.col0, p.col1);
+}
+void cpu_rglru(struct device_plan *p, const struct node *n) {
+    struct run r = make(p, n, n->u.rglru.cache, 12);
+    start(&r, rglru);
 }
 
 /* Columns of a head share B and C; a part may hold the end of one head and the start of others. */

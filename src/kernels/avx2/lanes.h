@@ -98,6 +98,28 @@ INLINE float f16x_sum(struct f16x a) {
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
 
+/* Of 8 of them, `stride` floats apart; the same additions, each for several of them at once. */
+INLINE __m256 sums_of_8(const float *p, size_t stride) {
+    __m256 half[8], quarter[4], pair[2];
+    for (int i = 0; i < 8; i++)
+        half[i] = _mm256_add_ps(_mm256_loadu_ps(p + (size_t)i * stride),
+                                _mm256_loadu_ps(p + (size_t)i * stride + 8));
+    for (int i = 0; i < 4; i++)
+        quarter[i] = _mm256_add_ps(_mm256_permute2f128_ps(half[i], half[i + 4], 0x20),
+                                   _mm256_permute2f128_ps(half[i], half[i + 4], 0x31));
+    for (int i = 0; i < 2; i++) {
+        __m256d a = _mm256_castps_pd(quarter[2 * i]), b = _mm256_castps_pd(quarter[2 * i + 1]);
+        pair[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)),
+                                _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+    }
+    return _mm256_add_ps(_mm256_shuffle_ps(pair[0], pair[1], 0x88),
+                         _mm256_shuffle_ps(pair[0], pair[1], 0xdd));
+}
+/* Of 16. */
+INLINE struct f16x f16x_sums(const float *p, size_t stride) {
+    return (struct f16x){{sums_of_8(p, stride), sums_of_8(p + 8 * stride, stride)}};
+}
+
 /* Rows and tokens whose sums fit the registers. */
 enum { FLOAT_ROWS = 2, FLOAT_TOKENS = 2 };
 

@@ -93,6 +93,28 @@ INLINE float f16x_sum(struct f16x a) {
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
 
+/* Of 16 of them, `stride` floats apart; the same additions, each for several of them at once. */
+INLINE struct f16x f16x_sums(const float *p, size_t stride) {
+    __m512 half[8], quarter[4], pair[2];
+    for (int i = 0; i < 8; i++) {
+        const float *from = p + (size_t)(i / 2 + 8 * (i % 2)) * stride;
+        __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + 4 * stride);
+        half[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    }
+    for (int i = 0; i < 4; i++) {
+        __m512 a = half[2 * i], b = half[2 * i + 1]; /* of i, i + 4 and i + 8, i + 12 */
+        quarter[i] =
+            _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+    }
+    for (int i = 0; i < 2; i++) {
+        __m512d a = _mm512_castps_pd(quarter[2 * i]), b = _mm512_castps_pd(quarter[2 * i + 1]);
+        pair[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                                _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+    return (struct f16x){_mm512_add_ps(_mm512_shuffle_ps(pair[0], pair[1], 0x88),
+                                       _mm512_shuffle_ps(pair[0], pair[1], 0xdd))};
+}
+
 /* Rows and tokens whose sums fit the registers. */
 enum { FLOAT_ROWS = 4, FLOAT_TOKENS = 6 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * experts.h: body of route and combine. Which experts are chosen is plain C for every table
+ * experts.h: body of route, combine and mix. Which experts are chosen is plain C for every table
  * (ref/route.c, where the formulas are, too). */
 /* Lanes l < n of v, zeros after them. */
 VEC_INLINE vf route_first(vf v, uint32_t n) {
@@ -86,4 +86,16 @@ static void combine(const float *x, const uint32_t *row, const float *weight, ui
             sum = vf_fma(vf_set1(weight[i]), get(x + (size_t)row[i] * cols + c, m), sum);
         put(y + c, sum, m);
     }
+}
+
+static void mix(const float *x, const float *w, uint32_t from, uint32_t to, uint32_t width,
+                float *y) {
+    for (uint32_t k = 0; k < to; k++)
+        for (uint32_t c = 0; c < width; c += VF) {
+            uint32_t m = part(width - c);
+            vf sum = vf_mul(vf_set1(w[k]), get(x + c, m));
+            for (uint32_t j = 1; j < from; j++)
+                sum = vf_fma(vf_set1(w[j * to + k]), get(x + (size_t)j * width + c, m), sum);
+            put(y + (size_t)k * width + c, sum, m);
+        }
 }

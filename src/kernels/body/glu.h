@@ -23,7 +23,37 @@ VEC_INLINE vf gelu_quick(vf x) { return swish(x, vf_set1(1.702f)); }
 VEC_INLINE vf relu(vf x) { return vf_max(vf_zero(), x); }
 VEC_INLINE vf relu2(vf x) { return vf_mul(relu(x), relu(x)); }
 VEC_INLINE vf sigmoid(vf x) { return vf_div(vf_set1(1), vf_add(vf_set1(1), math_exp(vf_neg(x)))); }
+/* 0 and a NaN are left as they are. */
+VEC_INLINE vf root(vf x) {
+    vf size = vf_sqrt(vf_max(vf_set1(1e-6f), vf_abs(x)));
+    return vf_if_lt(vf_zero(), x, size, vf_if_lt(x, vf_zero(), vf_neg(size), x));
+}
+
 VEC_INLINE vf identity(vf x) { return x; }
+
+/* e^x - 1 - x for x <= 0: what is left of the series where the difference would cancel. */
+VEC_INLINE vf exp_beyond_line(vf x) {
+    vf p = vf_set1(1 / 40320.0f);
+    p = vf_fma(p, x, vf_set1(1 / 5040.0f));
+    p = vf_fma(p, x, vf_set1(1 / 720.0f));
+    p = vf_fma(p, x, vf_set1(1 / 120.0f));
+    p = vf_fma(p, x, vf_set1(1 / 24.0f));
+    p = vf_fma(p, x, vf_set1(1 / 6.0f));
+    p = vf_fma(p, x, vf_set1(0.5f));
+    vf far = vf_sub(vf_sub(math_exp(x), vf_set1(1)), x);
+    return vf_if_lt(x, vf_set1(-0.5f), far, vf_mul(vf_mul(x, x), p));
+}
+
+static void xielu(const float *x, const struct xielu *args, float *y, size_t n) {
+    vf beta = vf_set1(args->beta), eps = vf_set1(args->eps);
+    for (size_t i = 0; i < n; i += VF) {
+        uint32_t m = part(n - i);
+        vf v = get(x + i, m), cut = vf_min(eps, v);
+        vf high = vf_mul(v, vf_fma(v, vf_set1(args->above), beta));
+        vf low = vf_mul(vf_add(exp_beyond_line(cut), vf_sub(cut, v)), vf_set1(args->below));
+        put(y + i, vf_if_lt(vf_zero(), v, high, vf_fma(v, beta, low)), m);
+    }
+}
 
 /* F(name, kind, its function of a vector) for each activation. */
 #define BODY_ACTS(F)                           \
@@ -37,6 +67,7 @@ VEC_INLINE vf identity(vf x) { return x; }
     F(tanh, ACT_TANH, math_tanh)               \
     F(softplus, ACT_SOFTPLUS, math_softplus)   \
     F(exp, ACT_EXP, math_exp)                  \
+    F(root, ACT_ROOT, root)                    \
     F(identity, ACT_IDENTITY, identity)
 
 /* A gate of a whole run is one lane's value, whichever lane it is in. */

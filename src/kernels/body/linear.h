@@ -7,7 +7,7 @@
 
 #include "kernels/kernels.h"
 
-enum { LINEAR_SCRATCH = 160 << 10 }; /* bytes: what the greediest body needs */
+enum { LINEAR_SCRATCH = 432 << 10 }; /* bytes: what the greediest body needs */
 
 /* All slots of `linear` filled with one function. */
 #define LINEAR_ALL(function) {[0 ... QUANT_COUNT - 1] = function}

@@ -3,10 +3,10 @@
  * linear_float.h: products with F32, F16 and BF16 weights, for the ISA whose lanes.h is included:
  * 16 sums per output, lane l over the columns l, l+16, ... (kernels.h), so lanes are columns here.
  *
- * Few tokens: FLOAT_ROWS rows straight from memory. Many: 256 columns at a time, a block of tokens
- * is brought together once for 64 rows, and 16 rows are converted once for those tokens; both stay
- * in the first-level cache, and the sums rest in the scratch between blocks of columns. Each sum
- * runs in the same order either way. */
+ * Few tokens: FLOAT_ROWS rows straight from memory. Many: 384 columns at a time, 16 rows are
+ * converted once for 96 tokens and stay in the first-level cache beside the tokens of a register
+ * block, which are read where they lie; the sums of 64 rows rest in the scratch, in the second-
+ * level cache, between blocks of columns. Each sum runs in the same order either way. */
 #ifndef KERNELS_BODY_LINEAR_FLOAT_H
 #define KERNELS_BODY_LINEAR_FLOAT_H
 
@@ -16,15 +16,15 @@
 
 enum {
     FLOAT_BLOCK_ROWS = 64,
-    FLOAT_BLOCK_TOKENS = 24 / FLOAT_TOKENS * FLOAT_TOKENS,
-    FLOAT_BLOCK_COLS = 256,
+    FLOAT_BLOCK_TOKENS = 96 / FLOAT_TOKENS * FLOAT_TOKENS,
+    FLOAT_BLOCK_COLS = 384,
     FLOAT_CONVERTED = 16, /* rows */
     FLOAT_FEW = 4
 };
 
 struct float_scratch {
     alignas(64) float w[FLOAT_CONVERTED][FLOAT_BLOCK_COLS];
-    alignas(64) float x[FLOAT_BLOCK_TOKENS][FLOAT_BLOCK_COLS];
+    alignas(64) float x[FLOAT_TOKENS][FLOAT_BLOCK_COLS];
     alignas(64) float sum[FLOAT_BLOCK_ROWS][FLOAT_BLOCK_TOKENS][16];
 };
 
@@ -90,8 +90,10 @@ INLINE void convert(const uint8_t *from, uint32_t cols, float_load *load, uint32
         f16x_store(to + whole, load_part(load, size, from + whole * size, cols - whole));
 }
 
+/* FLOAT_ROWS converted rows from i0 on times FLOAT_TOKENS tokens: continues, or begins, the sums of
+ * the row r and the token t of the block and those after them. */
 INLINE void block_sums(struct float_scratch *s, uint32_t r, uint32_t i0, uint32_t t,
-                       uint32_t cols, bool first) {
+                       const float *const x[FLOAT_TOKENS], uint32_t cols, bool first) {
     struct f16x sum[FLOAT_ROWS][FLOAT_TOKENS];
     UNROLL for (int i = 0; i < FLOAT_ROWS; i++)
         UNROLL for (int j = 0; j < FLOAT_TOKENS; j++) sum[i][j] =
@@ -100,7 +102,7 @@ INLINE void block_sums(struct float_scratch *s, uint32_t r, uint32_t i0, uint32_
         struct f16x a[FLOAT_ROWS];
         UNROLL for (int i = 0; i < FLOAT_ROWS; i++) a[i] = f16x_load(&s->w[i0 + i][k]);
         UNROLL for (int j = 0; j < FLOAT_TOKENS; j++) {
-            struct f16x b = f16x_load(&s->x[t + j][k]);
+            struct f16x b = f16x_load(x[j] + k);
             UNROLL for (int i = 0; i < FLOAT_ROWS; i++) sum[i][j] = f16x_fma(b, a[i], sum[i][j]);
         }
     }
@@ -108,34 +110,57 @@ INLINE void block_sums(struct float_scratch *s, uint32_t r, uint32_t i0, uint32_
         UNROLL for (int j = 0; j < FLOAT_TOKENS; j++) f16x_store(s->sum[r + i][t + j], sum[i][j]);
 }
 
+/* Columns [k, k + cols) of FLOAT_TOKENS tokens from t on, the last of which is `end` - 1 and fills
+ * up; a part of 16 columns is completed in the scratch. */
+INLINE void find_tokens(const struct linear_job *job, uint32_t t, uint32_t end, uint32_t k,
+                        uint32_t cols, const float *x[FLOAT_TOKENS]) {
+    struct float_scratch *s = job->scratch;
+    for (uint32_t j = 0; j < FLOAT_TOKENS; j++) {
+        uint32_t token = t + j < end ? t + j : end - 1;
+        x[j] = (const float *)job->x + (size_t)token * job->cols + k;
+        if (cols % 16 == 0) continue;
+        convert((const uint8_t *)x[j], cols, load_f32, sizeof(float), s->x[j]);
+        x[j] = s->x[j];
+    }
+}
+
+/* Each sum of the block's next 16 rows, or fewer, to y. */
+INLINE void put_sums(const float *sum, uint32_t rows, float *y) {
+    struct f16x sums = f16x_sums(sum, FLOAT_BLOCK_TOKENS * 16);
+    float part[16];
+    if (rows >= 16) {
+        f16x_store(y, sums);
+        return;
+    }
+    f16x_store(part, sums);
+    memcpy(y, part, rows * sizeof *y);
+}
+
 /* Rows from r on, of `rows`, and tokens from t on, of `tokens`; those that fill up a register block
  * repeat the last. */
 INLINE void block(const struct linear_job *job, uint32_t r, uint32_t rows, uint32_t t,
                   uint32_t tokens, float_load *load, uint32_t size) {
     struct float_scratch *s = job->scratch;
-    uint32_t filled = (tokens + FLOAT_TOKENS - 1) / FLOAT_TOKENS * FLOAT_TOKENS;
     for (uint32_t k = 0; k < job->cols; k += FLOAT_BLOCK_COLS) {
         uint32_t cols = job->cols - k < FLOAT_BLOCK_COLS ? job->cols - k : FLOAT_BLOCK_COLS;
         uint32_t padded = (cols + 15) / 16 * 16;
-        for (uint32_t j = 0; j < filled; j++) {
-            uint32_t token = t + (j < tokens ? j : tokens - 1);
-            const float *x = (const float *)job->x + (size_t)token * job->cols + k;
-            convert((const uint8_t *)x, cols, load_f32, sizeof(float), s->x[j]);
-        }
         for (uint32_t i0 = 0; i0 < rows; i0 += FLOAT_CONVERTED) {
             for (uint32_t i = 0; i < FLOAT_CONVERTED; i++) {
                 uint32_t row = r + (i0 + i < rows ? i0 + i : rows - 1);
                 convert((const uint8_t *)job->w + row * job->row_bytes + k * size, cols, load, size,
                         s->w[i]);
             }
-            for (uint32_t j = 0; j < filled; j += FLOAT_TOKENS)
+            for (uint32_t j = 0; j < tokens; j += FLOAT_TOKENS) {
+                const float *x[FLOAT_TOKENS];
+                find_tokens(job, t + j, t + tokens, k, cols, x);
                 for (uint32_t i = 0; i < FLOAT_CONVERTED; i += FLOAT_ROWS)
-                    block_sums(s, i0 + i, i, j, padded, k == 0);
+                    block_sums(s, i0 + i, i, j, x, padded, k == 0);
+            }
         }
     }
     for (uint32_t j = 0; j < tokens; j++)
-        for (uint32_t i = 0; i < rows; i++)
-            job->y[(t + j) * job->y_stride + r + i] = f16x_sum(f16x_load(s->sum[i][j]));
+        for (uint32_t i = 0; i < rows; i += 16)
+            put_sums(s->sum[i][j], rows - i, job->y + (t + j) * job->y_stride + r + i);
 }
 
 INLINE void many_tokens(const struct linear_job *job, uint32_t row0, uint32_t row1,

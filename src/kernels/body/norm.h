@@ -21,6 +21,15 @@ VEC_INLINE float norm_squares(const float *x, uint32_t width) {
     return vf_sum(sum);
 }
 
+static float dot(const float *a, const float *b, uint32_t n) {
+    vf sum = vf_zero();
+    for (uint32_t i = 0; i < n; i += VF) {
+        uint32_t m = part(n - i);
+        sum = vf_fma(get(a + i, m), get(b + i, m), sum);
+    }
+    return vf_sum(sum);
+}
+
 VEC_INLINE float norm_mean(const float *x, uint32_t width) {
     vf sum = vf_zero();
     for (uint32_t i = 0; i < width; i += VF) sum = vf_add(get(x + i, part(width - i)), sum);

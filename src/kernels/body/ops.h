@@ -27,13 +27,14 @@
 #define OPS                                                                             \
     .add = add, .scale = scale, .softcap = softcap, .clamp = clamp, .mul = mul,         \
     .affine = affine, .act = {BODY_ACTS(ACT)}, .glu = {BODY_ACTS(GLU)},                 \
-    .glu_clamped = glu_clamped,                                                         \
+    .glu_clamped = glu_clamped, .xielu = xielu,                                         \
     .norm = {[NORM_RMS] = norm_rms, [NORM_LAYER] = norm_layer, [NORM_L2] = norm_l2,     \
              [NORM_L2_SUM] = norm_l2_sum},                                              \
-    .sparsify = sparsify, .match_rms = match_rms, .round_act = round_act,                   \
+    .dot = dot, .sparsify = sparsify, .match_rms = match_rms, .round_act = round_act,   \
     .rope = rope, .route = route,                                                       \
-    .combine = combine,                                                                 \
-    .conv1d = conv1d, .delta = delta, .mlstm = mlstm, .scan = scan, .wkv4 = wkv4,       \
+    .combine = combine, .mix = mix, .sinkhorn = sinkhorn, .compress = compress,         \
+    .conv1d = conv1d, .delta = delta, .mlstm = mlstm, .rglru = rglru,                   \
+    .scan = scan, .wkv4 = wkv4,                                                         \
     .attention_store = attention_store, .attention = attention,                         \
     .attention_clear = attention_clear, .attention_merge = attention_merge,             \
     .attention_sink = attention_sink, .attention_finish = attention_finish,          \

@@ -1,23 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * states.h: body of the recurrent ops: conv1d, delta, mlstm, scan, wkv4 (arithmetic: kernels.h).
- * Lanes are columns, so nothing is summed across lanes but mlstm's normalizer. */
+ * states.h: body of the recurrent ops: compress, conv1d, delta, mlstm, rglru, scan, wkv4
+ * (arithmetic: kernels.h). Lanes are columns, so nothing is summed across lanes but mlstm's
+ * normalizer. */
 
 /* Jobs are copied first: a store cannot change the copy, so its members stay in registers. */
 
+/* ---- compress ---- */
+
+/* An empty mean has no weights. */
+struct mean { vf sum, weights, top; };
+
+VEC_INLINE struct mean mean_empty(void) {
+    return (struct mean){vf_zero(), vf_zero(), vf_set1(-1e38f)};
+}
+
+VEC_INLINE struct mean mean_load(const float *p, uint32_t cols, uint32_t m) {
+    struct mean a = {get(p, m), get(p + cols, m), get(p + 2 * (size_t)cols, m)};
+    a.top = vf_if_lt(vf_zero(), a.weights, a.top, vf_set1(-1e38f));
+    return a;
+}
+
+VEC_INLINE void mean_store(float *p, uint32_t cols, struct mean a, uint32_t m) {
+    put(p, a.sum, m);
+    put(p + cols, a.weights, m);
+    put(p + 2 * (size_t)cols, a.top, m);
+}
+
+VEC_INLINE struct mean mean_with(struct mean a, vf x, vf v) {
+    vf top = vf_max(a.top, x), e = math_exp(vf_sub(a.top, top)), f = math_exp(vf_sub(x, top));
+    return (struct mean){vf_fma(e, a.sum, vf_mul(f, v)), vf_fma(e, a.weights, f), top};
+}
+
+static void compress(const struct compress_job *job, uint32_t col0, uint32_t col1) {
+    const struct compress_job j = *job;
+    uint32_t all = j.overlaps ? 2 * j.cols : j.cols;
+    for (uint32_t c = col0; c < col1; c += VF) {
+        uint32_t m = part(col1 - c), place = j.at, own = all - j.cols + c;
+        float *next = j.state + 3 * (size_t)j.cols;
+        struct mean mean = mean_load(j.state + c, j.cols, m), first = mean_empty();
+        if (j.overlaps) first = mean_load(next + c, j.cols, m);
+        for (uint32_t t = 0; t < j.tokens; t++) {
+            const float *kv = j.kv + (size_t)t * all, *gate = j.gate + (size_t)t * all;
+            const float *bias = j.bias + (size_t)place * all;
+            if (place == 0) {
+                mean = j.overlaps ? first : mean_empty();
+                first = mean_empty();
+            }
+            mean = mean_with(mean, vf_add(get(gate + own, m), get(bias + own, m)),
+                             get(kv + own, m));
+            if (j.overlaps)
+                first = mean_with(first, vf_add(get(gate + c, m), get(bias + c, m)),
+                                  get(kv + c, m));
+            put(j.y + (size_t)t * j.cols + c, vf_div(mean.sum, mean.weights), m);
+            if (++place == j.every) place = 0;
+        }
+        mean_store(j.state + c, j.cols, mean, m);
+        if (j.overlaps) mean_store(next + c, j.cols, first, m);
+    }
+}
+
 /* ---- conv1d ---- */
 
-/* acc += taps [n][cols] times rows of [n][cols]. */
-VEC_INLINE vf conv1d_taps(vf acc, const float *w, const float *row, uint32_t n, uint32_t cols,
-                          uint32_t m) {
-    for (uint32_t i = 0; i < n; i++, w += cols, row += cols)
+/* acc += taps [n][cols] times every step-th of rows of cols. */
+VEC_INLINE vf conv1d_taps(vf acc, const float *w, const float *row, uint32_t n,
+                          const struct conv1d_job *j, uint32_t m) {
+    for (uint32_t i = 0; i < n; i++, w += j->cols, row += (size_t)j->step * j->cols)
         acc = vf_fma(get(w, m), get(row, m), acc);
     return acc;
 }
 
-/* The newest kernel - 1 inputs after the job's tokens: of the state before it and x. */
+/* The newest inputs after the job's tokens: of the state before it and x. */
 VEC_INLINE void conv1d_keep(const struct conv1d_job *j, uint32_t c, uint32_t m) {
-    uint32_t past = j->kernel - 1;
+    uint32_t past = (j->kernel - 1) * j->step;
     for (uint32_t i = 0; i < past; i++) {
         uint32_t from = i + j->tokens; /* in the state followed by x */
         const float *row = from < past ? j->state + (size_t)from * j->cols
@@ -28,17 +83,17 @@ VEC_INLINE void conv1d_keep(const struct conv1d_job *j, uint32_t c, uint32_t m) 
 
 static void conv1d(const struct conv1d_job *job, uint32_t col0, uint32_t col1) {
     const struct conv1d_job j = *job;
-    uint32_t past = j.kernel - 1;
+    uint32_t past = (j.kernel - 1) * j.step;
     for (uint32_t t = 0; t < j.tokens; t++) {
-        uint32_t kept = past > t ? past - t : 0; /* taps on the state */
-        const float *x = j.x + (size_t)(t + kept - past) * j.cols;
+        uint32_t kept = past > t ? (past - t + j.step - 1) / j.step : 0; /* taps on the state */
+        const float *x = j.x + (size_t)(t + kept * j.step - past) * j.cols;
         const float *w = j.w + (size_t)kept * j.cols;
         for (uint32_t c = col0; c < col1; c += VF) {
             uint32_t m = part(col1 - c);
             vf acc = j.bias ? get(j.bias + c, m) : vf_zero();
             if (kept)
-                acc = conv1d_taps(acc, j.w + c, j.state + (size_t)t * j.cols + c, kept, j.cols, m);
-            acc = conv1d_taps(acc, w + c, x + c, j.kernel - kept, j.cols, m);
+                acc = conv1d_taps(acc, j.w + c, j.state + (size_t)t * j.cols + c, kept, &j, m);
+            acc = conv1d_taps(acc, w + c, x + c, j.kernel - kept, &j, m);
             put(j.y + (size_t)t * j.cols + c, acc, m);
         }
     }
@@ -134,6 +189,32 @@ static void mlstm(const struct mlstm_job *j) {
             uint32_t m = part(j->v_dim - c);
             put(y + c, vf_div(get(y + c, m), below), m);
         }
+    }
+}
+
+/* ---- rglru ---- */
+
+/* 1 - exp(t) for t <= 0; a decay near 1 leaves nothing of it but what a series has. */
+VEC_INLINE vf one_less_exp(vf t) {
+    vf sum = vf_set1(1);
+    for (int n = 9; n > 1; n--) sum = vf_fma(vf_mul(t, vf_set1(1 / (float)n)), sum, vf_set1(1));
+    vf far = vf_sub(vf_set1(1), math_exp(t));
+    return vf_if_lt(t, vf_set1(-0.5f), far, vf_neg(vf_mul(t, sum)));
+}
+
+static void rglru(const struct rglru_job *job, uint32_t col0, uint32_t col1) {
+    const struct rglru_job j = *job;
+    for (uint32_t c = col0; c < col1; c += VF) {
+        uint32_t m = part(col1 - c);
+        vf h = get(j.state + c, m);
+        for (uint32_t t = 0; t < j.tokens; t++) {
+            size_t at = (size_t)t * j.cols + c;
+            vf log_decay = get(j.log_decay + at, m), x = get(j.x + at, m);
+            vf a = math_exp(log_decay), s = vf_sqrt(one_less_exp(vf_add(log_decay, log_decay)));
+            h = j.starts && t == 0 ? x : vf_fma(a, h, vf_mul(s, x));
+            put(j.y + at, h, m);
+        }
+        put(j.state + c, h, m);
     }
 }
 

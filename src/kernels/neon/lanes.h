@@ -97,6 +97,13 @@ INLINE float f16x_sum(struct f16x a) {
     return vget_lane_f32(q, 0) + vget_lane_f32(q, 1);
 }
 
+/* Of 16 of them, `stride` floats apart. */
+INLINE struct f16x f16x_sums(const float *p, size_t stride) {
+    float sum[16];
+    for (int i = 0; i < 16; i++) sum[i] = f16x_sum(f16x_load(p + (size_t)i * stride));
+    return f16x_load(sum);
+}
+
 /* Rows and tokens whose sums fit the registers. */
 enum { FLOAT_ROWS = 2, FLOAT_TOKENS = 2 };
 

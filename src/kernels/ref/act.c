@@ -11,12 +11,17 @@
  *     tanh        tanh(x)
  *     softplus    log(1 + exp(x)), above 20 x itself
  *     exp         exp(x)
+ *     root        sqrt(max(|x|, 1e-6)), of x's sign; 0 of 0
  *     identity    x */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
 
 static double relu(double x) { return x <= 0 ? 0 : x; }
+static double root(double x) {
+    double size = sqrt(fabs(x) < 1e-6f ? (double)1e-6f : fabs(x));
+    return x > 0 ? size : x < 0 ? -size : x;
+}
 
 double act_value(enum act_kind act, double x) {
     const double sqrt_2_over_pi = 0.79788456080286535588, sqrt_half = 0.70710678118654752440;
@@ -32,6 +37,7 @@ double act_value(enum act_kind act, double x) {
     case ACT_TANH: return tanh(x);
     case ACT_SOFTPLUS: return x > 20 ? x : log1p(exp(x));
     case ACT_EXP: return exp(x);
+    case ACT_ROOT: return root(x);
     default: return x;
     }
 }

@@ -12,6 +12,7 @@ void gather_rows_ref(const float *x, const uint32_t *row, uint32_t rows, uint32_
 void pool_ref(enum pool_kind kind, const float *x, uint32_t rows, uint32_t cols, float *y);
 void add_ref(const float *a, const float *b, float *y, size_t n);
 void scale_ref(const float *x, float s, float *y, size_t n);
+float dot_ref(const float *a, const float *b, uint32_t n);
 void match_rms_ref(const float *a, const float *b, float floor, float *y, uint32_t n);
 void round_act_ref(const float *x, float *y, uint32_t n);
 void sparsify_ref(const float *x, float by, float *y, uint32_t n);
@@ -32,6 +33,7 @@ double act_value(enum act_kind act, double x);
     F(tanh, ACT_TANH)                                                                         \
     F(softplus, ACT_SOFTPLUS)                                                                 \
     F(exp, ACT_EXP)                                                                           \
+    F(root, ACT_ROOT)                                                                         \
     F(identity, ACT_IDENTITY)
 #define DECLARE(name, kind)                                                                   \
     void act_##name##_ref(const float *x, float *y, size_t n);                                \
@@ -40,6 +42,7 @@ REF_ACTS(DECLARE)
 #undef DECLARE
 void glu_clamped_ref(const float *gate, const float *up, const struct glu_clamp *clamp, float *y,
                      size_t n);
+void xielu_ref(const float *x, const struct xielu *args, float *y, size_t n);
 void concat_ref(const struct concat *from, float *y);
 void slice_ref(const float *x, size_t groups, uint32_t total, uint32_t start, uint32_t len,
                float *y);
@@ -64,10 +67,14 @@ void join_pairs_ref(const float *x, const uint32_t *row, uint32_t used, uint32_t
 void split_pairs_ref(const float *x, const uint32_t *row, uint32_t used, uint32_t cols, float *y);
 void combine_ref(const float *x, const uint32_t *row, const float *weight, uint32_t used,
                  uint32_t cols, float *y);
+void mix_ref(const float *x, const float *w, uint32_t from, uint32_t to, uint32_t width, float *y);
+void sinkhorn_ref(const float *x, uint32_t n, uint32_t rounds, float eps, float *y);
+compress_fn compress_ref;
 conv1d_fn conv1d_ref;
 void token_shift_ref(const float *x, float *state, float *y, uint32_t cols, uint32_t tokens);
 void delta_ref(const struct delta_job *job);
 void mlstm_ref(const struct mlstm_job *job);
+rglru_fn rglru_ref;
 scan_fn scan_ref;
 wkv4_fn wkv4_ref;
 void attention_store_ref(const struct attention_store *job);

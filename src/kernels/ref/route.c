@@ -8,13 +8,14 @@
  *     sqrt_softplus   sqrt(log(1 + exp(x)))
  *     identity        x
  * Chosen are the largest s + bias; with groups, of experts in the best groups alone (DeepSeek-V2,
- * arXiv 2405.04434, section 2.1.3). Experts used always follow, whatever their scores. Weights are
- * the scores, divided by their sum if so asked, times the scale.
+ * arXiv 2405.04434, section 2.1.3); or a token's are given. Experts used always follow, whatever
+ * their scores. Weights are the scores, divided by their sum if so asked, times the scale.
  *
  *     sparsemixer     one after the other the largest x of those left; its weight is
  *                     exp(x) / sum over those left with (x - x_j) / max(|x_j|, x) <= 2 jitter
  *                     (Phi-3.5-MoE, arXiv 2409.12136, without its noise) */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/ref/ref.h"
 
@@ -61,6 +62,10 @@ void route_choose(const struct route_job *job, const float *logits, const float 
     uint32_t choices = job->experts - job->always, chosen = job->used - job->always;
     float by[ROUTE_EXPERTS_MAX];
     const float *from = job->bias ? by : logits;
+    if (job->chosen) {
+        memcpy(expert, job->chosen, job->used * sizeof *expert);
+        return;
+    }
     if (job->bias || job->groups > 1) {
         const float *x = job->bias_to_logits ? logits : score;
         for (uint32_t e = 0; e < choices; e++) by[e] = job->bias ? x[e] + job->bias[e] : x[e];

@@ -48,16 +48,20 @@ const struct key decoder_bias_keys[] = {
     {0},
 };
 
-const struct tensor decoder_ends[] = {
-    MATRIX("token_embd.weight", "{m}embed_tokens.weight", "vocab", "width", REQUIRED),
-    MATRIX("output.weight", "lm_head.weight|language_model.lm_head.weight", "vocab", "width",
-           OPTIONAL),
-    VECTOR("output_norm.weight", "{m}norm.weight", "width", REQUIRED),
-    KNOWN("blk.{i}.attn_rot_embd", "{m}layers.{i}.self_attn.rotary_emb.inv_freq",
-          "frequencies are computed from the keys"),
-    KNOWN("rope_freqs.weight", NULL, "used through the rope frequencies"),
-    {0},
-};
+#define ENDS(read_)                                                                             \
+    MATRIX("token_embd.weight", "{m}embed_tokens.weight", read_, "width", REQUIRED),            \
+        MATRIX("output.weight",                                                                 \
+               "lm_head.weight|language_model.lm_head.weight|text_model.lm_head.weight",        \
+               "vocab", "width", OPTIONAL),                                                     \
+        VECTOR("output_norm.weight", "{m}norm.weight", "width", REQUIRED),                      \
+        KNOWN("blk.{i}.attn_rot_embd", "{m}layers.{i}.self_attn.rotary_emb.inv_freq",           \
+              "frequencies are computed from the keys"),                                        \
+        KNOWN("rope_freqs.weight", NULL, "used through the rope frequencies"),                  \
+        KNOWN("rope_factors_long.weight", NULL, "used through the rope frequencies"),           \
+        KNOWN("rope_factors_short.weight", NULL, "used through the rope frequencies"), {0}
+
+const struct tensor decoder_ends[] = {ENDS("vocab")};
+const struct tensor decoder_wide_ends[] = {ENDS("read")};
 
 const struct tensor decoder_norms[] = {
     VECTOR("blk.{i}.attn_norm.weight", "{m}layers.{i}.input_layernorm.weight", "width", REQUIRED),
@@ -80,6 +84,14 @@ const struct tensor decoder_sandwich[] = {
            "width", REQUIRED),
     VECTOR("blk.{i}.ffn_norm.weight", "{m}layers.{i}.pre_feedforward_layernorm.weight", "width",
            REQUIRED),
+    VECTOR("blk.{i}.post_ffw_norm.weight", "{m}layers.{i}.post_feedforward_layernorm.weight",
+           "width", REQUIRED),
+    {0},
+};
+
+const struct tensor decoder_after_norms[] = {
+    VECTOR("blk.{i}.post_attention_norm.weight", "{m}layers.{i}.post_attention_layernorm.weight",
+           "width", REQUIRED),
     VECTOR("blk.{i}.post_ffw_norm.weight", "{m}layers.{i}.post_feedforward_layernorm.weight",
            "width", REQUIRED),
     {0},
@@ -119,37 +131,50 @@ const struct tensor decoder_qkv_biases[] = {
     {0},
 };
 
+/* GGUF files have some of the biases, config.json's keys mean all. */
+#define OUTPUT_BIAS(...)                                                                        \
+    VECTOR("blk.{i}.attn_output.bias", "{m}layers.{i}.self_attn.o_proj.bias",                   \
+           "attends*attention_bias*width", OPTIONAL, ##__VA_ARGS__)
+#define INPUT_BIASES(turn_q, turn_k)                                                            \
+    VECTOR("blk.{i}.attn_q.bias", "{m}layers.{i}.self_attn.q_proj.bias",                        \
+           "attention_bias*heads*k_dim", REQUIRED, .from_hf = (turn_q)),                        \
+    VECTOR("blk.{i}.attn_k.bias", "{m}layers.{i}.self_attn.k_proj.bias",                        \
+           "attention_bias*kv_heads*k_dim", REQUIRED, .from_hf = (turn_k)),                     \
+    VECTOR("blk.{i}.attn_v.bias", "{m}layers.{i}.self_attn.v_proj.bias",                        \
+           "attention_bias*kv_heads*v_dim", REQUIRED)
+
 const struct tensor decoder_attention_biases[] = {
-    VECTOR("blk.{i}.attn_q.bias", "{m}layers.{i}.self_attn.q_proj.bias",
-           "attention_bias*heads*k_dim", REQUIRED),
-    VECTOR("blk.{i}.attn_k.bias", "{m}layers.{i}.self_attn.k_proj.bias",
-           "attention_bias*kv_heads*k_dim", REQUIRED),
-    VECTOR("blk.{i}.attn_v.bias", "{m}layers.{i}.self_attn.v_proj.bias",
-           "attention_bias*kv_heads*v_dim", REQUIRED),
-    VECTOR("blk.{i}.attn_output.bias", "{m}layers.{i}.self_attn.o_proj.bias",
-           "attention_bias*width", OPTIONAL),
+    INPUT_BIASES(NULL, NULL),
+    OUTPUT_BIAS(.needed = "by_config"),
     {0},
 };
 
-const struct tensor decoder_mlp_biases[] = {
-    VECTOR("blk.{i}.ffn_gate.bias", "{m}layers.{i}.mlp.gate_proj.bias",
-           "mlp_bias*ffn", OPTIONAL),
-    VECTOR("blk.{i}.ffn_up.bias", "{m}layers.{i}.mlp.up_proj.bias",
-           "mlp_bias*ffn", REQUIRED),
-    VECTOR("blk.{i}.ffn_down.bias", "{m}layers.{i}.mlp.down_proj.bias",
-           "mlp_bias*ffn/ffn*width", REQUIRED),
+const struct tensor decoder_input_biases[] = {
+    INPUT_BIASES(NULL, NULL),
+    OUTPUT_BIAS(),
     {0},
 };
 
 const struct tensor decoder_paired_biases[] = {
-    VECTOR("blk.{i}.attn_q.bias", "{m}layers.{i}.self_attn.q_proj.bias",
-           "attention_bias*heads*k_dim", REQUIRED, .from_hf = "pairs(heads)"),
-    VECTOR("blk.{i}.attn_k.bias", "{m}layers.{i}.self_attn.k_proj.bias",
-           "attention_bias*kv_heads*k_dim", REQUIRED, .from_hf = "pairs(kv_heads)"),
-    VECTOR("blk.{i}.attn_v.bias", "{m}layers.{i}.self_attn.v_proj.bias",
-           "attention_bias*kv_heads*v_dim", REQUIRED),
-    VECTOR("blk.{i}.attn_output.bias", "{m}layers.{i}.self_attn.o_proj.bias",
-           "attention_bias*width", OPTIONAL),
+    INPUT_BIASES("pairs(heads)", "pairs(kv_heads)"),
+    OUTPUT_BIAS(.needed = "by_config"),
+    {0},
+};
+
+#define PLAIN_MLP_BIASES                                                                        \
+    VECTOR("blk.{i}.ffn_up.bias", "{m}layers.{i}.mlp.up_proj.bias", "mlp_bias*ffn", REQUIRED),  \
+    VECTOR("blk.{i}.ffn_down.bias", "{m}layers.{i}.mlp.down_proj.bias",                         \
+           "mlp_bias*ffn/ffn*width", REQUIRED)
+
+const struct tensor decoder_mlp_biases[] = {
+    VECTOR("blk.{i}.ffn_gate.bias", "{m}layers.{i}.mlp.gate_proj.bias", "mlp_bias*ffn", OPTIONAL,
+           .needed = "by_config"),
+    PLAIN_MLP_BIASES,
+    {0},
+};
+
+const struct tensor decoder_plain_mlp_biases[] = {
+    PLAIN_MLP_BIASES,
     {0},
 };
 
@@ -243,8 +268,10 @@ void decoder_ffn_times(struct build *b, uint32_t times) {
 
 void decoder_window_period(struct build *b, uint32_t period, bool full_first) {
     struct hparams *hp = b->hp;
-    build_u32(b, window_pattern, "sliding_window_pattern|global_attn_every_n_layers", &period);
+    static const char periods[] = "sliding_window_pattern|global_attn_every_n_layers";
+    build_has(b, window_pattern, periods); /* files with layer_types may have words in it */
     if (decoder_layer_types(b)) return;
+    build_u32(b, window_pattern, periods, &period);
     for (uint32_t i = 0; i < hp->layers; i++) {
         bool full = period && (full_first ? i % period == 0 : (i + 1) % period == 0);
         hp->window[i] = full ? 0 : hp->window_size;
@@ -255,13 +282,15 @@ void decoder_rope_in_windows(struct build *b) {
     for (uint32_t i = 0; i < b->hp->layers; i++) b->hp->no_rope[i] = b->hp->window[i] == 0;
 }
 
-/* GGUF has no key for biases: they are where the first layer has one. */
+/* GGUF has no key for biases: they are where the first layer has one, perhaps not all. */
 static ob_status read_biases(struct build *b, ob_error *error) {
-    if (source_kind(b->meta) != SOURCE_GGUF) return OB_OK;
+    bool gguf = source_kind(b->meta) == SOURCE_GGUF;
+    ob_status s = build_set(b, "by_config", !gguf, error);
+    if (s != OB_OK || !gguf) return s;
     bool attention = source_tensor_find(b->source, STR_LIT("blk.0.attn_q.bias")) ||
                      source_tensor_find(b->source, STR_LIT("blk.0.attn_qkv.bias"));
     bool mlp = source_tensor_find(b->source, STR_LIT("blk.0.ffn_up.bias"));
-    ob_status s = build_set(b, "attention_bias", attention, error);
+    s = build_set(b, "attention_bias", attention, error);
     return s == OB_OK ? build_set(b, "mlp_bias", mlp, error) : s;
 }
 
@@ -331,6 +360,20 @@ ob_status decoder_sizes(struct build *b, ob_error *error) {
     return read_biases(b, error);
 }
 
+ob_status decoder_written(struct build *b, ob_error *error) {
+    struct hparams *hp = b->hp;
+    uint32_t written = build_whole(b, "written");
+    if (written > hp->vocab) {
+        error_set(error, OB_ERR_FORMAT, "%u tokens are to be written, the embedding has %u",
+                  written, hp->vocab);
+        error_at(error, source_path(b->source), "token_embd.weight", OB_NO_OFFSET);
+        return OB_ERR_FORMAT;
+    }
+    ob_status s = build_set(b, "read", hp->vocab, error);
+    if (written > 0) hp->vocab = written;
+    return s;
+}
+
 ob_status decoder_derive(struct build *b, ob_error *error) {
     ob_status s = decoder_sizes(b, error);
     return s == OB_OK ? rope_read_default(b, error) : s;
@@ -386,18 +429,25 @@ value_id block_residual(struct build *b, value_id x, value_id h) {
     return graph_add(b->g, x, scale == 1 ? h : graph_scale(b->g, h, scale));
 }
 
-value_id block_rope(struct build *b, const struct rope *r) {
-    for (uint32_t i = 0; i < b->g->nodes; i++) /* made before */
-        if (b->g->node[i].op == OP_rope_table && b->g->node[i].u.rope_table.freq == r->freq)
-            return b->g->node[i].out[0];
+value_id block_rope(struct build *b, const struct rope *r) { return block_rope_back(b, r, 0); }
+
+value_id block_rope_back(struct build *b, const struct rope *r, uint32_t back) {
+    for (uint32_t i = 0; i < b->g->nodes; i++) { /* made before */
+        const struct node *n = &b->g->node[i];
+        if (n->op == OP_rope_table && n->u.rope_table.freq == r->freq &&
+            n->u.rope_table.every == r->every && n->u.rope_table.back == back)
+            return n->out[0];
+    }
     return graph_rope_table(b->g, &(struct rope_table_args){.freq = r->freq,
                                                             .half = r->half,
+                                                            .every = r->every,
                                                             .magnitude = r->magnitude,
                                                             .original = r->original,
                                                             .freq_long = r->freq_long,
                                                             .magnitude_long = r->magnitude_long,
                                                             .dynamic = r->dynamic,
-                                                            .base = r->base});
+                                                            .base = r->base,
+                                                            .back = back});
 }
 
 value_id block_rope_table(struct build *b, bool window) {
@@ -464,7 +514,9 @@ value_id decoder_attention(struct build *b, value_id x, const struct decoder_arg
         q = graph_scale_position(g, q, hp->query_beta, 0, hp->query_period);
     value_id k = turn(b, out[1], "attn_k_norm", hp->kv_heads[i], args);
     if (args->query) q = args->query(b, q);
+    if (args->turns_values) out[2] = rotate(b, out[2], hp->kv_heads[i], args);
     if (hp->value_scale != 1) out[2] = graph_scale(g, out[2], hp->value_scale);
+    value_id selection = args->select ? args->select(b, x) : NO_VALUE;
     value_id mixed = graph_attention(g, q, k, out[2],
                                      &(struct attention_args){.heads = hp->heads[i],
                                                               .kv_heads = hp->kv_heads[i],
@@ -475,7 +527,11 @@ value_id decoder_attention(struct build *b, value_id x, const struct decoder_arg
                                                               .scale = hp->attention_scale,
                                                               .softcap = hp->attention_softcap,
                                                               .alibi = hp->alibi,
+                                                              .offsets = hp->offsets,
+                                                              .reach = hp->reach,
                                                               .bidirectional = hp->bidirectional,
+                                                              .selects = args->select != NULL,
+                                                              .selection = selection,
                                                               .sinks = build_weight(
                                                                   b, "attn_sinks.weight")});
     enum act_kind gate = args->softplus_gate ? ACT_SOFTPLUS : ACT_SIGMOID;

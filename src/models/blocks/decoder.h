@@ -21,18 +21,27 @@ extern const struct key decoder_keys[];
 extern const struct key decoder_bias_keys[];
 
 extern const struct key decoder_window_keys[]; /* the window's size; not which layers have it */
+/* The tokens a model writes, where it reads further ones, of images: see decoder_written. */
+#define DECODER_WRITTEN(hf_) \
+    WHOLE("written", "{arch}.output_vocab_size", hf_, OPTIONAL, 0, 0, 1 << 24)
 
 /* Tables of tensors that carry Llama's names in Hugging Face form. */
 extern const struct tensor decoder_ends[];          /* embedding, output, last norm */
+extern const struct tensor decoder_wide_ends[];     /* the same, an embedding of "read" tokens */
 extern const struct tensor decoder_norms[];         /* before attention and MLP */
 extern const struct tensor decoder_norm_biases[];   /* of layer norms, of the last, too */
 extern const struct tensor decoder_sandwich[];      /* before and after, as Gemma 2 names them */
+extern const struct tensor decoder_after_norms[];   /* after alone, as OLMo 2 names them */
 extern const struct tensor decoder_attention_tensors[]; /* q, k, v, output */
 extern const struct tensor decoder_paired[];        /* the same, q and k in pairs in GGUF */
 extern const struct tensor decoder_qkv_biases[];    /* required biases of q, k and v */
-extern const struct tensor decoder_attention_biases[]; /* where attention_bias says so */
-extern const struct tensor decoder_paired_biases[];    /* the same, as decoder_paired */
+/* Where attention_bias says so. The number "by_config", which decoder_sizes sets, is 1 where the
+ * keys are config.json's, which mean all of a kind, and 0 in GGUF, whose files may lack some. */
+extern const struct tensor decoder_attention_biases[];
+extern const struct tensor decoder_input_biases[];     /* the same without the output's */
+extern const struct tensor decoder_paired_biases[];    /* of all, as decoder_paired */
 extern const struct tensor decoder_mlp_biases[];       /* where mlp_bias says so */
+extern const struct tensor decoder_plain_mlp_biases[]; /* the same without a gate */
 extern const struct tensor decoder_qk_norms[];      /* of each head */
 extern const struct tensor decoder_wide_qk_norms[]; /* of the whole projection */
 extern const struct tensor decoder_mlp[];           /* gate, up, down */
@@ -77,6 +86,9 @@ ob_status decoder_derive(struct build *b, ob_error *error);
 ob_status decoder_derive_layer_norms(struct build *b, ob_error *error);
 ob_status decoder_derive_sliding(struct build *b, ob_error *error);
 ob_status decoder_derive_types(struct build *b, ob_error *error);
+/* Makes the vocabulary that of the tokens written, if the key says how many, and "read" what the
+ * embedding has. */
+ob_status decoder_written(struct build *b, ob_error *error);
 /* Where no key says the width of a layer's MLP: so many times the model's. Before decoder_sizes. */
 void decoder_ffn_times(struct build *b, uint32_t times);
 /* Sets hp.window from config.json's layer_types or GGUF's list; false if it has none. */
@@ -90,6 +102,7 @@ bool decoder_type_is(struct build *b, uint32_t layer, const char *type);
 
 struct decoder_args {
     bool interleaved;    /* rotary pairs (2i, 2i+1) */
+    bool turns_values;   /* the rope is of v, too */
     bool parallel;
     bool late_qk_norm;   /* norms of q and k follow the rope */
     bool wide_qk_norm;   /* over the whole projection, not each head */
@@ -98,6 +111,8 @@ struct decoder_args {
     bool softplus_gate;  /* of attention's output; else a sigmoid */
     /* What happens to q last; NULL: nothing. */
     value_id (*query)(struct build *b, value_id q);
+    /* The positions that attention sees, as index_select gives them; NULL: all. */
+    value_id (*select)(struct build *b, value_id x);
     /* What takes attention's or the MLP's place; NULL: the usual. */
     value_id (*mixer)(struct build *b, value_id x, const struct decoder_args *args);
     value_id (*mlp)(struct build *b, value_id x, const struct decoder_args *args);
@@ -115,6 +130,8 @@ value_id block_norm(struct build *b, value_id x, struct weight *w, struct weight
 value_id block_norm_named(struct build *b, value_id x, const char *name);
 /* The table of a rope of the family's own; of hp.rope and hp.rope_window, made once, below. */
 value_id block_rope(struct build *b, const struct rope *rope);
+/* The same of the positions so many before. */
+value_id block_rope_back(struct build *b, const struct rope *rope, uint32_t back);
 /* The rope table for full or for window layers, made once. */
 value_id block_rope_table(struct build *b, bool window);
 /* x W^T + bias by name: "attn_output"; the bias may be absent. */

@@ -26,7 +26,7 @@ const struct key deltanet_keys[] = {
 #define K_ROWS "part(1," QKV_ROWS ",key)"
 #define V_ROWS "part(1," QKV_ROWS ",2*key)"
 #define IN_GGUF(name, rows, cols, file, part)                                                   \
-    MATRIX("blk.{i}." name ".weight", NULL, "recurrent*" rows, cols, OPTIONAL,                  \
+    MATRIX("blk.{i}." name ".weight", NULL, "recurrent*" rows, cols, REQUIRED,                  \
            .gguf = "blk.{i}." file ".weight", .from_gguf = (part))
 
 const struct tensor deltanet_tensors[] = {
@@ -47,7 +47,7 @@ const struct tensor deltanet_tensors[] = {
 };
 
 #define CONV(name, rows, hf_, part) \
-    MATRIX("blk.{i}.ssm_conv1d_" name ".weight", hf_, "recurrent*" rows, "conv", OPTIONAL, \
+    MATRIX("blk.{i}.ssm_conv1d_" name ".weight", hf_, "recurrent*" rows, "conv", REQUIRED, \
            .from_hf = (part), .gguf = "")
 
 const struct tensor deltanet_one_conv[] = {
@@ -77,7 +77,8 @@ ob_status deltanet_sizes(struct build *b, ob_error *error) {
     if (s == OB_OK && build_whole(b, "lin_v") == 0)
         s = build_set(b, "lin_v", build_number(b, "lin_k"), error);
     if (s == OB_OK) s = build_set(b, "key", k_heads * build_number(b, "lin_k"), error);
-    return s == OB_OK ? build_set(b, "value", heads * build_number(b, "lin_v"), error) : s;
+    if (s == OB_OK) s = build_set(b, "value", heads * build_number(b, "lin_v"), error);
+    return s == OB_OK ? build_set(b, "inner", build_number(b, "value"), error) : s;
 }
 
 value_id deltanet_decay(struct build *b, value_id a) {
@@ -127,7 +128,6 @@ value_id deltanet_plain(struct build *b, value_id x, const struct deltanet_args 
     value_id out[2];
     graph_linear(b->g, x, 2, w, NULL, out);
     all.gate = out[0];
-    all.act = ACT_SILU;
     all.decay = deltanet_decay(b, out[1]);
     return deltanet_mixer(b, x, &all);
 }

@@ -22,7 +22,7 @@ ob_status deltanet_sizes(struct build *b, ob_error *error);
 struct deltanet_args {
     value_id decay;        /* deltanet_decay() of a projection */
     value_id gate;         /* a column for each of v */
-    enum act_kind act;     /* of the gate */
+    enum act_kind act;     /* of the gate; 0 is SiLU */
     float norm_eps;        /* of the gated norm */
     float beta_scale;      /* 2 where eigenvalues may be negative; 0 is 1 */
     bool decay_each;       /* a decay for each element of k, not each head */
@@ -31,7 +31,7 @@ struct deltanet_args {
 /* exp(-exp(A_log) * softplus(a + dt_bias)) */
 value_id deltanet_decay(struct build *b, value_id a);
 value_id deltanet_mixer(struct build *b, value_id x, const struct deltanet_args *args);
-/* With the decay of "ssm_alpha", a gate by SiLU of "attn_gate"; the rest as args say. */
+/* With the decay of "ssm_alpha", a gate of "attn_gate"; the rest as args say. */
 value_id deltanet_plain(struct build *b, value_id x, const struct deltanet_args *args);
 
 #endif

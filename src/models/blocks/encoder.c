@@ -2,40 +2,20 @@
  * encoder.c: see encoder.h. */
 #include "models/blocks/encoder.h"
 
-#include "base/error.h"
-#include "format/hf_modules.h"
 #include "models/blocks/decoder.h"
+#include "models/blocks/pooling.h"
 
-enum { NONE, MEAN, FIRST, LAST, RANK };
+#define TYPES \
+    WHOLE("types", "tokenizer.ggml.token_type_count", "type_vocab_size", OPTIONAL, 2, 0, 65536)
 
 const struct key encoder_keys[] = {
-    WHOLE("types", "tokenizer.ggml.token_type_count", "type_vocab_size", OPTIONAL, 2, 0, 65536),
-    /* llama.cpp's numbers of the ways: none, mean, first, last, for ranking. The other key is ours:
-     * its vectors all have length 1. */
-    WHOLE("pooling", "{arch}.pooling_type", NULL, OPTIONAL, MEAN, 0, RANK),
-    WHOLE("pooling_unit", "1bit.pooling_unit", NULL, OPTIONAL, 1, 0, 1),
+    TYPES,
     {0},
 };
-
-static ob_status read_pooling(struct build *b, ob_error *error) {
-    static const enum pool_kind kinds[] = {[MEAN] = POOL_MEAN, [FIRST] = POOL_FIRST,
-                                           [LAST] = POOL_LAST};
-    struct hf_pooling pooling;
-    if (source_kind(b->source) == SOURCE_HF) {
-        ob_status s = hf_modules_read(b->source, &pooling, error);
-        if (s != OB_OK) return s;
-        uint32_t type = MEAN;
-        while (pooling.found && kinds[type] != pooling.kind) type++;
-        s = build_set(b, "pooling", type, error);
-        if (s == OB_OK) s = build_set(b, "pooling_unit", pooling.unit, error);
-        if (s != OB_OK) return s;
-    }
-    uint32_t type = build_whole(b, "pooling");
-    b->hp->embeds = type >= MEAN && type <= LAST;
-    if (b->hp->embeds) b->hp->pool = kinds[type];
-    b->hp->pool_unit = build_whole(b, "pooling_unit") > 0;
-    return OB_OK;
-}
+const struct key encoder_causal_keys[] = {
+    TYPES,
+    {0},
+};
 
 ob_status encoder_sizes(struct build *b, const char *gguf, const char *classes, ob_error *error) {
     const char *name = source_kind(b->source) == SOURCE_GGUF ? gguf : classes;
@@ -43,20 +23,44 @@ ob_status encoder_sizes(struct build *b, const char *gguf, const char *classes, 
     b->hp->norm = NORM_LAYER;
     b->hp->bidirectional = true;
     ob_status s = build_set(b, "labels", t && t->dim[1] <= 1 << 20 ? (double)t->dim[1] : 0, error);
-    if (s == OB_OK) s = decoder_sizes(b, error);
-    return s == OB_OK ? read_pooling(b, error) : s;
+    return s == OB_OK ? decoder_sizes(b, error) : s;
 }
 
 void encoder_outputs(struct build *b, value_id x) {
     struct graph *g = b->g;
+    if (b->hp->output_eps > 0) b->hp->eps = b->hp->output_eps;
     x = block_norm(b, x, build_global(b, "output_norm.weight"),
                    build_global(b, "output_norm.bias"));
     g->logits = graph_gather_rows(g, x);
-    if (b->hp->embeds) g->embedding = graph_pool(g, x, b->hp->pool);
-    if (b->hp->embeds && b->hp->pool_unit)
-        g->embedding =
-            graph_norm(g, g->embedding, NULL, NULL, NORM_L2, 1e-12f, b->hp->width);
+    if (b->hp->embeds) g->embedding = pooling_vector(b, x);
     if (b->recipe->head) g->pooled = b->recipe->head(b, x);
+    if (b->hp->scores) g->pooled = encoder_head(b, x, POOL_LAST, ACT_IDENTITY);
+}
+
+ob_status encoder_causal_sizes(struct build *b, ob_error *error) {
+    static const struct plain plain[] = {
+        {NULL, "add_cross_attention", 0, 0, "attention to an encoder"},
+        {0},
+    };
+    b->hp->norm = NORM_LAYER;
+    if (b->hp->embeds || b->hp->scores)
+        return build_refuse(b, OB_ERR_UNSUPPORTED, "{arch}.pooling_type", "modules.json", error,
+                            "this family's states are not pooled");
+    ob_status s = build_plain(b, plain, error);
+    return s == OB_OK ? decoder_sizes(b, error) : s;
+}
+
+value_id encoder_causal_head(struct build *b, value_id x) {
+    struct weight *dense = build_global(b, "head.weight");
+    x = block_norm(b, x, build_global(b, "last_norm.weight"), build_global(b, "last_norm.bias"));
+    if (!dense) return x;
+    x = graph_linear1(b->g, x, dense, build_global(b, "head.bias"));
+    return graph_act(b->g, x, b->hp->head_act);
+}
+
+value_id encoder_causal_layer(struct build *b, value_id x) {
+    x = decoder_plain_layer(b, x);
+    return b->layer + 1 < b->hp->layers ? x : encoder_causal_head(b, x);
 }
 
 value_id encoder_head(struct build *b, value_id x, enum pool_kind pool, enum act_kind act) {

@@ -20,6 +20,7 @@ const struct key mamba2_keys[] = {
     WHOLE("mamba_dim", NULL, "mamba_d_head|mamba_head_dim|mamba_headdim", OPTIONAL, 64, 1, 4096),
     WHOLE("inner", "{arch}.ssm.inner_size", NULL, OPTIONAL, 0, 1, 1 << 20),
     WHOLE("conv_bias", NULL, "use_conv_bias|mamba_conv_bias", OPTIONAL, 1, 0, 1),
+    WHOLE("mamba_norm", NULL, "mamba_rms_norm", OPTIONAL, 1, 0, 1),
     WHOLE("proj_bias", NULL, "use_bias|mamba_proj_bias|add_bias_linear", OPTIONAL, 0, 0, 1),
     /* Of weights before training. */
     WHOLE("rescale_prenorm", NULL, "rescale_prenorm_residual", OPTIONAL, 0, 0, 1),
@@ -42,11 +43,13 @@ const struct tensor mamba2_tensors[] = {
     VECTOR("blk.{i}.ssm_conv1d.bias", AT("conv1d.bias"),
            "conv_bias*recurrent*inner+conv_bias*recurrent*2*groups*state", REQUIRED),
     VECTOR("blk.{i}.ssm_dt.bias", AT("dt_bias"), "recurrent*mamba_heads", REQUIRED),
-    VECTOR("blk.{i}.ssm_a", AT("A_log"), "recurrent*mamba_heads", REQUIRED, .from_hf = "-exp"),
-    VECTOR("blk.{i}.ssm_d", AT("D"), "recurrent*mamba_heads", REQUIRED),
-    VECTOR("blk.{i}.ssm_norm.weight", AT("norm.weight"), "recurrent*inner", REQUIRED),
+    VECTOR("blk.{i}.ssm_a", AT("A_log"), "recurrent*mamba_heads", REQUIRED, .from_hf = "-exp",
+           .gguf_row = "1"),
+    VECTOR("blk.{i}.ssm_d", AT("D"), "recurrent*mamba_heads", REQUIRED, .gguf_row = "1"),
+    VECTOR("blk.{i}.ssm_norm.weight", AT("norm.weight"), "mamba_norm*recurrent*inner", REQUIRED,
+           .gguf_row = "inner/groups"),
     MATRIX("blk.{i}.ssm_out.weight", AT("out_proj.weight"), "recurrent*width", "inner", REQUIRED),
-    VECTOR("blk.{i}.ssm_out.bias", AT("out_proj.bias"), "proj_bias*recurrent*width", REQUIRED),
+    VECTOR("blk.{i}.ssm_out.bias", AT("out_proj.bias"), "out_bias*recurrent*width", REQUIRED),
     {0},
 };
 
@@ -58,12 +61,20 @@ ob_status mamba2_sizes(struct build *b, ob_error *error) {
         return build_refuse(b, OB_ERR_FORMAT, "{arch}.ssm.time_step_rank", heads_hf, error,
                             "%u heads, of %u groups and %u features", heads,
                             build_whole(b, "groups"), inner);
+    bool out_bias = build_whole(b, "proj_bias");
+    static const char limit[] = "time_step_limit";
     double low = 0, high = INFINITY;
-    build_f64_at(b, NULL, "time_step_limit", 0, &low);
-    build_f64_at(b, NULL, "time_step_limit", 1, &high);
+    build_wants(b, NULL, limit, 2);
+    build_real_at(b, NULL, limit, 0, &low);
+    build_real_at(b, NULL, limit, 1, &high); /* may be infinite */
+    if (!(low >= 0 && low < high))
+        return build_refuse(b, OB_ERR_FORMAT, NULL, limit, error,
+                            "is no range of two numbers from 0 on");
     const uint32_t each = heads ? inner / heads : 0;
     ob_status s = inner ? build_set(b, "mamba_dim", each, error)
                         : build_set(b, "inner", heads * build_number(b, "mamba_dim"), error);
+    if (s == OB_OK) s = build_flag(b, NULL, "projectors_bias", &out_bias, error);
+    if (s == OB_OK) s = build_set(b, "out_bias", out_bias, error);
     if (s == OB_OK) s = build_set(b, "dt_min", low, error);
     return s == OB_OK ? build_set(b, "dt_max", high, error) : s;
 }
@@ -81,6 +92,7 @@ value_id mamba2_mixer(struct build *b, value_id x, const struct mamba2_args *arg
              groups = build_whole(b, "groups"), n = build_whole(b, "state"), bc = groups * n,
              mixed = inner + 2 * bc, total = inner + mixed + heads;
     value_id in = block_linear(b, x, "ssm_in");
+    if (args->factors) in = graph_affine(g, in, args->factors, NULL);
     value_id gate = graph_slice(g, in, 1, total, 0, inner);
     value_id h = graph_slice(g, in, 1, total, inner, mixed);
     value_id dt = step_size(b, graph_slice(g, in, 1, total, inner + mixed, heads));
@@ -100,8 +112,9 @@ value_id mamba2_mixer(struct build *b, value_id x, const struct mamba2_args *arg
                                 .v_dim = build_whole(b, "mamba_dim"),
                                 .scale = 1,
                                 .skip = build_weight(b, "ssm_d")});
-    y = graph_glu(g, gate, y, ACT_SILU);
-    y = graph_norm(g, y, build_weight(b, "ssm_norm.weight"), NULL, NORM_RMS, args->norm_eps,
-                   inner / groups);
+    struct weight *norm = build_weight(b, "ssm_norm.weight");
+    if (!norm || !args->norm_first) y = graph_glu(g, gate, y, ACT_SILU);
+    if (norm) y = graph_norm(g, y, norm, NULL, NORM_RMS, args->norm_eps, inner / groups);
+    if (norm && args->norm_first) y = graph_glu(g, gate, y, ACT_SILU);
     return block_linear(b, y, "ssm_out");
 }

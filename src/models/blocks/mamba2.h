@@ -8,7 +8,8 @@
 
 #include "models/recipe.h"
 
-/* Numbers "conv" (the kernel), "state", "groups", "mamba_heads", "mamba_dim". */
+/* Numbers "conv" (the kernel), "state", "groups", "mamba_heads", "mamba_dim", "mamba_norm" (0: it
+ * has none). */
 extern const struct key mamba2_keys[];
 /* mixer.* or mamba.* of a layer. */
 extern const struct tensor mamba2_tensors[];
@@ -19,6 +20,8 @@ ob_status mamba2_sizes(struct build *b, ob_error *error);
 struct mamba2_args {
     enum act_kind act; /* after the convolution */
     float norm_eps;    /* of the gated norm */
+    bool norm_first;   /* before the gate */
+    struct weight *factors; /* of the projection's columns; NULL: none */
 };
 value_id mamba2_mixer(struct build *b, value_id x, const struct mamba2_args *args);
 

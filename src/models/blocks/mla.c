@@ -26,13 +26,16 @@ const struct key mla_keys[] = {
          "rope_parameters.original_max_position_embeddings|"
          "rope_scaling.original_max_position_embeddings",
          OPTIONAL, 1, 1, 0),
+    REAL("log_multiplier", "{arch}.rope.scaling.yarn_log_multiplier", NULL, OPTIONAL, 0, 0, 0),
     {0},
 };
 
 const struct key mla_index_keys[] = {
-    WHOLE("index_heads", NULL, "index_n_heads", REQUIRED, 0, 1, 1024),
-    WHOLE("index_dim", NULL, "index_head_dim", REQUIRED, 0, 2, 4096),
-    WHOLE("index_used", NULL, "index_topk", REQUIRED, 0, 1, 1 << 20),
+    WHOLE("index_heads", "{arch}.attention.indexer.head_count", "index_n_heads", REQUIRED, 0, 1,
+          1024),
+    WHOLE("index_dim", "{arch}.attention.indexer.key_length", "index_head_dim", REQUIRED, 0, 2,
+          4096),
+    WHOLE("index_used", "{arch}.attention.indexer.top_k", "index_topk", REQUIRED, 0, 1, 1 << 20),
     {0},
 };
 
@@ -66,7 +69,7 @@ static ob_status read_sizes(struct build *b, ob_error *error) {
 
 /* Yarn's correction of the scores' sizes: a factor of the scores' scale. In GGUF the rope has none
  * of its own. */
-static float yarn_scale(struct build *b) {
+static ob_status scale_scores(struct build *b, ob_error *error) {
     float all = 0, factor = 1;
     struct str type = STR_LIT("default");
     build_str(b, "{arch}.rope.scaling.type",
@@ -75,11 +78,13 @@ static float yarn_scale(struct build *b) {
               &factor);
     build_f32(b, "{arch}.rope.scaling.yarn_log_multiplier",
               "rope_parameters.mscale_all_dim|rope_scaling.mscale_all_dim", &all);
-    if (all == 0 || factor <= 1 || str_is(type, "default")) return 1;
+    b->hp->attention_scale = 1 / sqrtf((float)build_number(b, "qk"));
+    if (all == 0 || factor <= 1 || str_is(type, "default")) return OB_OK;
     bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     if (gguf) b->hp->rope.magnitude = 1;
-    double scale = (gguf ? 1 : 0.1) * (double)all * log((double)factor) + 1;
-    return (float)(scale * scale);
+    double times = (gguf ? 1 : 0.1) * (double)all, scale = times * log((double)factor) + 1;
+    b->hp->attention_scale = (float)(scale * scale) / sqrtf((float)build_number(b, "qk"));
+    return build_set(b, "log_multiplier", times, error);
 }
 
 ob_status mla_derive(struct build *b, ob_error *error) {
@@ -97,17 +102,26 @@ ob_status mla_derive(struct build *b, ob_error *error) {
                                         .head_dim = rope,
                                         .dim = rope},
                   &hp->rope, error);
-    if (s == OB_OK) hp->attention_scale = yarn_scale(b) / sqrtf((float)build_number(b, "qk"));
-    return s;
+    return s == OB_OK ? scale_scores(b, error) : s;
 }
 
 bool mla_has_indexer(struct build *b, uint32_t layer) {
+    static const char gguf[] = "{arch}.attention.indexer.types";
     struct str type;
-    return !build_str_at(b, NULL, "indexer_types", layer, &type) || !str_is(type, "shared");
+    uint64_t number;
+    bool has;
+    char name[64];
+    if (source_kind(b->meta) != SOURCE_GGUF)
+        return !build_str_at(b, NULL, "indexer_types", layer, &type) || !str_is(type, "shared");
+    if (build_bool_at(b, gguf, NULL, layer, &has)) return has;
+    if (build_u64_at(b, gguf, NULL, layer, &number)) return number != 0;
+    snprintf(name, sizeof name, "blk.%u.indexer.attn_k.weight", layer); /* files without the key */
+    return source_tensor_find(b->source, str_of(name)) != NULL;
 }
 
-ob_status mla_check_indexers(struct build *b, bool (*has)(struct build *b, uint32_t layer),
-                             ob_error *error) {
+ob_status mla_indexers(struct build *b, bool (*has)(struct build *b, uint32_t layer),
+                       ob_error *error) {
+    struct hparams *hp = b->hp;
     uint32_t rope = build_whole(b, "rope"), dim = build_whole(b, "index_dim");
     if (build_whole(b, "q_lora") == 0)
         return build_refuse(b, OB_ERR_FORMAT, NULL, "q_lora_rank", error,
@@ -115,15 +129,9 @@ ob_status mla_check_indexers(struct build *b, bool (*has)(struct build *b, uint3
     if (rope > dim)
         return build_refuse(b, OB_ERR_FORMAT, NULL, "index_head_dim", error,
                             "%u, fewer than the %u that turn", dim, rope);
-    for (uint32_t i = 0; i < b->hp->layers; i++) {
-        char ours[64], name[128];
-        snprintf(ours, sizeof ours, "blk.%u.indexer.attn_k.weight", i);
-        snprintf(name, sizeof name, "%.*slayers.%u.self_attn.indexer.wk.weight", STR_ARG(b->root),
-                 i);
-        if (has(b, i) && !source_tensor_find(b->source, str_of(ours)) &&
-            !source_tensor_find(b->source, str_of(name)))
-            return build_refuse(b, OB_ERR_FORMAT, ours, name, error, "required tensor is missing");
-    }
+    hp->chooses = arena_array(b->arena, hp->layers, sizeof *hp->chooses);
+    if (!hp->chooses) return error_memory(error, "hyperparameters", hp->layers);
+    for (uint32_t i = 0; i < hp->layers; i++) hp->chooses[i] = has(b, i);
     return OB_OK;
 }
 
@@ -202,7 +210,7 @@ static value_id choose(struct build *b, value_id x, value_id latent, const struc
     k = rotate_index(b, k, 1, args);
     value_id weights = graph_scale(g, block_linear(b, x, "indexer.proj"),
                                    1 / sqrtf((float)heads * (float)dim));
-    return graph_index_select(g, q, weights, k, build_whole(b, "index_used"));
+    return graph_index_select(g, q, weights, k, build_whole(b, "index_used"), 0);
 }
 
 /* Into the latent's space, the rotary part behind. */

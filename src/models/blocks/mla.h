@@ -78,24 +78,24 @@ struct mla_args {
     bool index_rope_last; /* the last dimensions of its heads turn, not the first */
     float index_eps;      /* of its norm; 0: 1e-6 */
 };
-/* Layers that are no "shared" ones in indexer_types. */
+/* Layers that are no "shared" ones in indexer_types, or as GGUF says. */
 bool mla_has_indexer(struct build *b, uint32_t layer);
-/* After mla_derive: sizes, and that all layers which have an indexer have its tensors. */
-ob_status mla_check_indexers(struct build *b, bool (*has)(struct build *b, uint32_t layer),
-                             ob_error *error);
+/* After mla_derive: checks sizes, sets hp.chooses. */
+ob_status mla_indexers(struct build *b, bool (*has)(struct build *b, uint32_t layer),
+                       ob_error *error);
 /* Heads of the indexer, their size, the keys they choose; its tensors. */
 extern const struct key mla_index_keys[];
-#define MLA_INDEXER(need)                                                                          \
+#define MLA_INDEXER                                                                                \
     MATRIX("blk.{i}.indexer.attn_q_b.weight", "{m}layers.{i}.self_attn.indexer.wq_b.weight",       \
-           "index_heads*index_dim", "q_lora", need),                                               \
+           "index_heads*index_dim", "q_lora", OPTIONAL, .needed = "chooses"),                      \
     MATRIX("blk.{i}.indexer.attn_k.weight", "{m}layers.{i}.self_attn.indexer.wk.weight",           \
-           "index_dim", "width", need),                                                            \
+           "index_dim", "width", OPTIONAL, .needed = "chooses"),                                   \
     VECTOR("blk.{i}.indexer.k_norm.weight", "{m}layers.{i}.self_attn.indexer.k_norm.weight",       \
-           "index_dim", need),                                                                     \
+           "index_dim", OPTIONAL, .needed = "chooses"),                                            \
     VECTOR("blk.{i}.indexer.k_norm.bias", "{m}layers.{i}.self_attn.indexer.k_norm.bias",           \
-           "index_dim", need),                                                                     \
+           "index_dim", OPTIONAL, .needed = "chooses"),                                            \
     MATRIX("blk.{i}.indexer.proj.weight", "{m}layers.{i}.self_attn.indexer.weights_proj.weight",   \
-           "index_heads", "width", need)
+           "index_heads", "width", OPTIONAL, .needed = "chooses")
 
 value_id mla_attention(struct build *b, value_id x, const struct mla_args *args);
 /* decoder_args.mixer without arguments, and a layer with it. */

@@ -98,34 +98,57 @@ const struct tensor moe_bias_tensors[] = {
 
 /* ---- the router ------------------------------------------------------------------------------ */
 
+static const char group_keys[] = "n_group|num_expert_group";
+
+/* Refuses what no route can have: of the experts, those of all tokens are some more. */
+static ob_status check_router(struct build *b, ob_error *error) {
+    const struct route_args *r = &b->hp->route;
+    uint32_t experts = b->hp->expert_count + r->always;
+    char scratch[64];
+    const char *key;
+    switch (graph_route_fault(r, experts)) {
+    case ROUTE_FITS: return OB_OK;
+    case ROUTE_FAULT_EXPERTS:
+        return build_refuse(b, OB_ERR_UNSUPPORTED, "{arch}.expert_count", moe_keys[0].hf, error,
+                            "%u experts, at most %d", experts, ROUTE_EXPERTS_MAX);
+    case ROUTE_FAULT_USED:
+        return build_refuse(b, OB_ERR_FORMAT, "{arch}.expert_used_count", moe_keys[1].hf, error,
+                            "%u experts a token, of %u and at most %d", r->used, experts,
+                            EXPERTS_USED_MAX);
+    case ROUTE_FAULT_GROUPS: break;
+    }
+    key = build_key(b, NULL, group_keys, scratch, sizeof scratch);
+    return build_refuse(b, OB_ERR_FORMAT, "{arch}.expert_group_count", key ? key : group_keys,
+                        error, "%u groups, of which %u are used, of %u experts, %u a token",
+                        r->groups, r->groups_used, experts, r->used);
+}
+
 /* What the file says of the router, over what the family has. */
 static ob_status read_router(struct build *b, const struct route_args *family, ob_error *error) {
     struct route_args *r = &b->hp->route;
     uint32_t used = r->used, func = 0;
     *r = *family;
-    r->used = used;
-    build_u32(b, "{arch}.expert_group_count", "n_group|num_expert_group", &r->groups);
+    r->used = used + r->always;
+    build_u32(b, "{arch}.expert_group_count", group_keys, &r->groups);
     build_u32(b, "{arch}.expert_group_used_count", "topk_group", &r->groups_used);
     build_f32(b, "{arch}.expert_weights_scale",
               "routed_scaling_factor|router_scaling_factor|moe_routed_scaling_factor|route_scale",
               &r->scale);
-    if (r->groups > 1 && (b->hp->expert_count % r->groups || r->groups_used == 0 ||
-                          r->groups_used > r->groups))
-        return build_refuse(b, OB_ERR_FORMAT, "{arch}.expert_group_count", "n_group", error,
-                            "%u groups, of which %u are used, of %u experts", r->groups,
-                            r->groups_used, b->hp->expert_count);
+    ob_status s = check_router(b, error);
+    if (s != OB_OK) return s;
     if (build_u32(b, "{arch}.expert_gating_func", NULL, &func)) {
-        if (func < 1 || func > 2)
+        if (func < 1 || func == 3 || func > 4)
             return build_refuse(b, OB_ERR_UNSUPPORTED, "{arch}.expert_gating_func", "", error,
-                                "%u, which is another gating function than softmax or sigmoid",
-                                func);
-        if ((func == 2) != (r->score == ROUTE_SIGMOID))
+                                "%u, which is another gating function than softmax, sigmoid or "
+                                "the root of softplus", func);
+        if ((func == 2) != (r->score == ROUTE_SIGMOID) ||
+            (func == 4) != (r->score == ROUTE_SQRT_SOFTPLUS))
             return build_refuse(b, OB_ERR_UNSUPPORTED, "{arch}.expert_gating_func", "", error,
                                 "%u, which is another gating function than this family's", func);
     }
     bool normalize = r->normalize || r->score == ROUTE_SOFTMAX_CHOSEN;
-    ob_status s = build_flag(b, "{arch}.expert_weights_norm",
-                             "norm_topk_prob|moe_renormalize|route_norm", &normalize, error);
+    s = build_flag(b, "{arch}.expert_weights_norm",
+                   "norm_topk_prob|moe_renormalize|route_norm", &normalize, error);
     /* A softmax over the chosen is the one over all, normalized. */
     if (r->score == ROUTE_SOFTMAX_CHOSEN && !normalize) r->score = ROUTE_SOFTMAX;
     else if (r->score == ROUTE_SOFTMAX && normalize && r->normalize_eps == 0 && r->groups <= 1)
@@ -248,6 +271,9 @@ value_id moe_experts(struct build *b, value_id x, value_id logits,
                   *down_bias = build_weight(b, "ffn_down_exps.bias");
     struct route_args args = *router;
     args.bias = build_weight(b, "exp_probs_b.bias");
+    struct weight *hash = build_weight(b, "ffn_gate_tid2eid.weight");
+    args.has_chosen = hash != NULL;
+    if (hash) args.chosen = graph_embed(g, hash, 1);
     value_id route = graph_route(g, logits, &args), out[2];
     graph_linear_experts(g, x, route, w[1] ? 2 : 1, w, bias, out);
     graph_linear_experts(g, activate(b, out, w[1]), route, 1, &down, &down_bias, out);

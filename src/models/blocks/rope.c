@@ -18,6 +18,8 @@ struct place {
     bool between_pairs;
 };
 
+static bool is_divisor(double v) { return v > 0 && isfinite((float)v); }
+
 static bool number(const struct place *p, const char *gguf, const char *hf, float *out) {
     char key[128];
     snprintf(key, sizeof key, "%s.%s", p->hf, hf);
@@ -34,6 +36,15 @@ static ob_status refuse(const struct place *p, const char *what, struct str type
                         "%s \"%.*s\"", what, STR_ARG(type));
 }
 
+/* Of one of its numbers. */
+static ob_status refuse_number(const struct place *p, const char *gguf, const char *hf, float v,
+                               const char *why, ob_error *error) {
+    char key[128], is[32];
+    snprintf(key, sizeof key, "%s.%s", p->hf, hf);
+    return build_refuse(p->b, OB_ERR_FORMAT, gguf, key, error, "%s %s", str_number((double)v, is),
+                        why);
+}
+
 /* base^(2i / dim) */
 static float power(float base, uint32_t i, uint32_t dim) {
     return (float)pow((double)base, (double)((float)(2 * i) / (float)dim));
@@ -43,10 +54,14 @@ static void plain(float *freq, uint32_t half, float base) {
     for (uint32_t i = 0; i < half; i++) freq[i] = 1.0f / power(base, i, 2 * half);
 }
 
-static void scale_llama3(const struct place *p, float *freq, uint32_t half, float factor,
-                         float original) {
+static ob_status scale_llama3(const struct place *p, float *freq, uint32_t half, float factor,
+                              float original, ob_error *error) {
     float low = number_or(p, NULL, "low_freq_factor", 1);
     float high = number_or(p, NULL, "high_freq_factor", 4);
+    if (!(low > 0)) return refuse_number(p, NULL, "low_freq_factor", low, "is not above 0", error);
+    if (!(high > low))
+        return refuse_number(p, NULL, "high_freq_factor", high, "is not above low_freq_factor",
+                             error);
     for (uint32_t i = 0; i < half; i++) {
         double wave = two_pi / (double)freq[i];
         if (wave < (double)(original / high)) continue;
@@ -57,6 +72,7 @@ static void scale_llama3(const struct place *p, float *freq, uint32_t half, floa
         double smooth = ((double)original / wave - (double)low) / (double)(high - low);
         freq[i] = (float)((1 - smooth) * (double)(freq[i] / factor) + smooth * (double)freq[i]);
     }
+    return OB_OK;
 }
 
 /* The pair whose wavelength makes `turns` turns over the original context. */
@@ -68,10 +84,17 @@ static float yarn_magnitude(float factor, float scale) {
     return factor <= 1 ? 1.0f : 0.1f * scale * logf(factor) + 1.0f;
 }
 
-static void scale_yarn(const struct place *p, struct rope *r, float *freq, float factor,
-                       float original) {
-    float fast = number_or(p, "{arch}.rope.scaling.yarn_beta_fast", "beta_fast", 32);
-    float slow = number_or(p, "{arch}.rope.scaling.yarn_beta_slow", "beta_slow", 1);
+static ob_status scale_yarn(const struct place *p, struct rope *r, float *freq, float factor,
+                            float original, ob_error *error) {
+    static const char fast_gguf[] = "{arch}.rope.scaling.yarn_beta_fast",
+                      slow_gguf[] = "{arch}.rope.scaling.yarn_beta_slow";
+    float fast = number_or(p, fast_gguf, "beta_fast", 32);
+    float slow = number_or(p, slow_gguf, "beta_slow", 1);
+    if (!(fast > 0)) return refuse_number(p, fast_gguf, "beta_fast", fast, "is not above 0", error);
+    if (!(slow > 0)) return refuse_number(p, slow_gguf, "beta_slow", slow, "is not above 0", error);
+    if (!(r->base > 1))
+        return refuse_number(p, "{arch}.rope.freq_base", "rope_theta", r->base,
+                             "is no base that yarn can scale", error);
     r->beta_fast = fast;
     r->beta_slow = slow;
     double low = yarn_pair((double)fast, r->half, r->base, original);
@@ -90,42 +113,75 @@ static void scale_yarn(const struct place *p, struct rope *r, float *freq, float
         freq[i] = (float)((double)(freq[i] / factor) * ramp + (double)freq[i] * (1 - ramp));
     }
     float mscale, all;
-    if (number(p, "{arch}.rope.scaling.attn_factor", "attention_factor", &r->magnitude)) return;
+    if (number(p, "{arch}.rope.scaling.attn_factor", "attention_factor", &r->magnitude))
+        return OB_OK;
     if (number(p, NULL, "mscale", &mscale) && number(p, NULL, "mscale_all_dim", &all) &&
         mscale != 0 && all != 0)
         r->magnitude = yarn_magnitude(factor, mscale) / yarn_magnitude(factor, all);
     else
         r->magnitude = yarn_magnitude(factor, 1);
+    return OB_OK;
 }
 
 /* Only the first pairs turn, at the speed they would have if all did (Gemma 4). */
-static void scale_proportional(const struct place *p, struct rope *r, float *freq) {
+static ob_status scale_proportional(const struct place *p, struct rope *r, float *freq,
+                                    ob_error *error) {
     uint32_t turning = (uint32_t)((double)p->part * p->head / 2);
     float by = number_or(p, NULL, "factor", 1);
+    if (!(by > 0)) return refuse_number(p, NULL, "factor", by, "is not above 0", error);
     r->half = p->head / 2;
     for (uint32_t i = 0; i < r->half; i++)
         freq[i] = i < turning ? 1.0f / power(r->base, i, p->head) / by : 0;
+    return OB_OK;
+}
+
+static float divisor_at(const char *data, uint32_t i) {
+    float v;
+    memcpy(&v, data + i * sizeof v, sizeof v);
+    return v;
+}
+
+/* F32 divisors, one a pair, under this name in a GGUF file; NULL if it has none. */
+static ob_status find_divisors(struct build *b, const char *name, uint32_t half, const char **out,
+                               ob_error *error) {
+    const struct source_tensor *t = source_tensor_find(b->source, str_of(name));
+    *out = NULL;
+    if (!t || source_kind(b->meta) != SOURCE_GGUF) return OB_OK;
+    if (t->quant != quant_list[QUANT_f32] || t->dim[0] != half || t->bytes != half * sizeof(float))
+        return build_refuse(b, OB_ERR_FORMAT, name, name, error, "must be %u F32 numbers", half);
+    for (uint32_t i = 0; i < half; i++)
+        if (!is_divisor((double)divisor_at(t->data, i)))
+            return build_refuse(b, OB_ERR_FORMAT, name, name, error,
+                                "entry %u is not above 0, or infinite", i);
+    *out = t->data;
+    return OB_OK;
 }
 
 /* One divisor a pair, of two sets; the longer is for sequences past the original context. */
 static ob_status scale_longrope(const struct place *p, struct rope *r, float *freq,
                                 ob_error *error) {
-    static const char *const names[2] = {"short_factor", "long_factor"};
+    static const struct {
+        const char *hf, *gguf;
+    } names[2] = {{"short_factor", "rope_factors_short.weight"},
+                  {"long_factor", "rope_factors_long.weight"}};
     char key[128];
     float *set[2] = {freq, arena_array(p->b->arena, r->half, sizeof *freq)};
     if (!set[1]) return error_memory(error, "rope", r->half * sizeof *freq);
     for (int k = 0; k < 2; k++) {
-        snprintf(key, sizeof key, "%s.%s", p->hf, names[k]);
-        if (build_count(p->b, NULL, key) != r->half)
-            return build_refuse(p->b, OB_ERR_FORMAT, key, key, error, "must be %u numbers",
-                                r->half);
-        for (uint32_t i = 0; i < r->half; i++) {
-            double divisor;
-            if (!build_f64_at(p->b, NULL, key, i, &divisor))
-                return build_refuse(p->b, OB_ERR_FORMAT, key, key, error, "must be %u numbers",
-                                    r->half);
+        const char *tensor;
+        ob_status s = find_divisors(p->b, names[k].gguf, r->half, &tensor, error);
+        if (s != OB_OK) return s;
+        snprintf(key, sizeof key, "%s.%s", p->hf, names[k].hf);
+        bool whole = tensor || build_count(p->b, NULL, key) == r->half;
+        for (uint32_t i = 0; whole && i < r->half; i++) {
+            double divisor = 1;
+            if (tensor) divisor = (double)divisor_at(tensor, i);
+            else whole = build_f64_at(p->b, NULL, key, i, &divisor) && is_divisor(divisor);
             set[k][i] = 1.0f / ((float)divisor * power(r->base, i, 2 * r->half));
         }
+        if (!whole)
+            return build_refuse(p->b, OB_ERR_FORMAT, names[k].gguf, key, error,
+                                "must be %u numbers above 0", r->half);
     }
     r->freq_long = set[1];
     return OB_OK;
@@ -143,6 +199,10 @@ static float original_context(const struct place *p) {
 static ob_status read_longrope(const struct place *p, struct rope *r, float *freq,
                                ob_error *error) {
     float original = original_context(p);
+    if (!(original >= 1 && original < 0x1p32f))
+        return refuse_number(p, "{arch}.rope.scaling.original_context_length",
+                             "original_max_position_embeddings", original, "is less than 1, or "
+                             "too large", error);
     float factor = number_or(p, NULL, "factor", (float)p->b->hp->context / original);
     r->original = (uint32_t)original;
     if (!number(p, "{arch}.rope.scaling.attn_factor", "attention_factor", &r->magnitude))
@@ -163,8 +223,12 @@ static ob_status scale(const struct place *p, struct rope *r, float *freq, ob_er
         str_is(type, "none") || str_is(type, "mrope"))
         return OB_OK;
     if (str_is(type, "longrope") || str_is(type, "su")) return read_longrope(p, r, freq, error);
-    if (str_is(type, "proportional")) {
-        scale_proportional(p, r, freq);
+    if (str_is(type, "proportional")) return scale_proportional(p, r, freq, error);
+    float alpha;
+    if (str_is(type, "dynamic") && number(p, NULL, "alpha", &alpha) && alpha > 0) {
+        double d = 2.0 * r->half; /* another base, whatever the length (Hunyuan) */
+        r->base = (float)((double)r->base * pow((double)alpha, d / (d - 2)));
+        plain(freq, r->half, r->base);
         return OB_OK;
     }
     float factor = number_or(p, "{arch}.rope.scaling.factor", "factor", 0);
@@ -179,9 +243,9 @@ static ob_status scale(const struct place *p, struct rope *r, float *freq, ob_er
     if (str_is(type, "linear"))
         for (uint32_t i = 0; i < r->half; i++) freq[i] /= factor;
     else if (str_is(type, "llama3"))
-        scale_llama3(p, freq, r->half, factor, original);
+        return scale_llama3(p, freq, r->half, factor, original, error);
     else if (str_is(type, "yarn"))
-        scale_yarn(p, r, freq, factor, original);
+        return scale_yarn(p, r, freq, factor, original, error);
     else if (str_is(type, "dynamic")) {
         r->dynamic = factor;
         r->original = p->b->hp->context;
@@ -192,17 +256,10 @@ static ob_status scale(const struct place *p, struct rope *r, float *freq, ob_er
 
 /* GGUF files carry Llama 3's scaling as one divisor a pair. */
 static ob_status divide_by_tensor(struct build *b, float *freq, uint32_t half, ob_error *error) {
-    static const char name[] = "rope_freqs.weight";
-    const struct source_tensor *t = source_tensor_find(b->source, str_of(name));
-    if (!t || source_kind(b->meta) != SOURCE_GGUF) return OB_OK;
-    if (t->quant != quant_list[QUANT_f32] || t->dim[0] != half || t->bytes != half * sizeof(float))
-        return build_refuse(b, OB_ERR_FORMAT, name, name, error, "must be %u F32 numbers", half);
-    for (uint32_t i = 0; i < half; i++) {
-        float divisor;
-        memcpy(&divisor, (const char *)t->data + i * sizeof divisor, sizeof divisor);
-        freq[i] /= divisor;
-    }
-    return OB_OK;
+    const char *tensor;
+    ob_status s = find_divisors(b, "rope_freqs.weight", half, &tensor, error);
+    for (uint32_t i = 0; tensor && i < half; i++) freq[i] /= divisor_at(tensor, i);
+    return s;
 }
 
 /* The first of a number's names that a file has counts, as in transformers; files of some years
@@ -211,31 +268,42 @@ static void ask_all(struct build *b, const char *names) {
     for (const char *p = names; *p; p += strcspn(p, "|"), p += *p == '|') build_has(b, NULL, p);
 }
 
+/* At the one of these names that the source has, or the first. */
+static ob_status refuse_named(struct build *b, const char *gguf, const char *hf, ob_error *error,
+                              double v, const char *why) {
+    char scratch[128], is[32];
+    const char *name = build_key(b, gguf, hf, scratch, sizeof scratch);
+    return build_refuse(b, OB_ERR_FORMAT, name ? name : gguf, name ? name : hf, error, "%s %s",
+                        str_number(v, is), why);
+}
+
 ob_status rope_read(struct build *b, const struct rope_source *from, struct rope *out,
                     ob_error *error) {
     char key[128];
     float part = from->part > 0 ? from->part : 1;
+    bool by_part = from->dim == 0 && b->hp->rope_dim == 0;
     snprintf(key, sizeof key, "%s.partial_rotary_factor|partial_rotary_factor|rotary_pct|rope_pct",
              from->hf);
     build_f32(b, NULL, key, &part);
     ask_all(b, key);
+    if (by_part && !(part > 0 && part <= 1))
+        return refuse_named(b, NULL, key, error, (double)part, "is no part of a head that turns");
     uint32_t head = from->head_dim ? from->head_dim : b->hp->k_dim;
     uint32_t dim = from->dim            ? from->dim
                    : b->hp->rope_dim    ? b->hp->rope_dim
                                         : (uint32_t)((double)head * (double)part);
     *out = (struct rope){.base = from->base, .half = dim / 2, .magnitude = 1};
-    snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf, from->base_key_hf);
+    snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf,
+             from->base_key_hf ? from->base_key_hf : "");
     build_f32(b, from->base_key_gguf, key, &out->base);
     ask_all(b, key);
     if (from->fixed_base > 0) out->base = from->fixed_base;
     if (dim == 0 || dim % 2 || dim > head)
         return build_refuse(b, OB_ERR_FORMAT, "{arch}.rope.dimension_count", "head_dim", error,
                             "%u rotary dimensions: not even, or not in a head of %u", dim, head);
-    if (!(out->base > 0) || isinf(out->base)) {
-        char base[32];
-        return build_refuse(b, OB_ERR_FORMAT, from->base_key_gguf, from->base_key_hf, error,
-                            "%s is no base of a rotation", str_number((double)out->base, base));
-    }
+    if (!(out->base > 0) || isinf(out->base))
+        return refuse_named(b, from->base_key_gguf, key, error, (double)out->base,
+                            "is no base of a rotation");
     float *freq = arena_array(b->arena, head / 2, sizeof *freq);
     if (!freq) return error_memory(error, "rope", head / 2 * sizeof *freq);
     plain(freq, out->half, out->base);
@@ -246,17 +314,21 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
         .b = b, .hf = newer ? from->hf : "rope_scaling", .head = head, .part = part,
         .between_pairs = from->between_pairs};
     ob_status s = scale(&place, out, freq, error);
+    if (s == OB_OK && !(is_divisor((double)out->magnitude) && out->magnitude_long >= 0 &&
+                        isfinite(out->magnitude_long)))
+        return build_refuse(b, OB_ERR_FORMAT, "{arch}.rope.scaling.attn_factor", place.hf, error,
+                            "its factor of attention is not above 0, or infinite");
     return s == OB_OK ? divide_by_tensor(b, freq, out->half, error) : s;
 }
 
-static ob_status read_as(struct build *b, const char *hf, float part, struct rope *out,
-                         ob_error *error) {
+static ob_status read_as(struct build *b, const char *hf, float part, float base,
+                         struct rope *out, ob_error *error) {
     return rope_read(b,
                      &(struct rope_source){.hf = hf,
                                            .part = part,
                                            .base_key_hf = "rope_theta",
                                            .base_key_gguf = "{arch}.rope.freq_base",
-                                           .base = 10000,
+                                           .base = base,
                                            .scaled = true},
                      out, error);
 }
@@ -266,7 +338,11 @@ ob_status rope_read_default(struct build *b, ob_error *error) {
 }
 
 ob_status rope_read_part(struct build *b, float part, ob_error *error) {
-    return read_as(b, "rope_parameters", part, &b->hp->rope, error);
+    return read_as(b, "rope_parameters", part, 10000, &b->hp->rope, error);
+}
+
+ob_status rope_read_base(struct build *b, float base, ob_error *error) {
+    return read_as(b, "rope_parameters", 0, base, &b->hp->rope, error);
 }
 
 ob_status rope_read_by_type(struct build *b, ob_error *error) {
@@ -279,7 +355,7 @@ ob_status rope_read_by_type(struct build *b, ob_error *error) {
         return s == OB_OK ? rope_read(b, &window, &b->hp->rope_window, error) : s;
     }
     if (!build_has(b, NULL, "rope_parameters.full_attention")) return rope_read_default(b, error);
-    s = read_as(b, "rope_parameters.full_attention", 0, &b->hp->rope, error);
+    s = read_as(b, "rope_parameters.full_attention", 0, 10000, &b->hp->rope, error);
     if (s != OB_OK) return s;
-    return read_as(b, "rope_parameters.sliding_attention", 0, &b->hp->rope_window, error);
+    return read_as(b, "rope_parameters.sliding_attention", 0, 10000, &b->hp->rope_window, error);
 }

@@ -30,6 +30,8 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
                     ob_error *error);
 /* hp.rope for all layers: rope_parameters, or rope_theta and rope_scaling. */
 ob_status rope_read_default(struct build *b, ob_error *error);
+/* The same, by another base where no key says one. */
+ob_status rope_read_base(struct build *b, float base, ob_error *error);
 /* The same, where only `part` of each head's dimensions turns unless a key says otherwise. */
 ob_status rope_read_part(struct build *b, float part, ob_error *error);
 /* hp.rope and hp.rope_window: rope_parameters has an object for each kind of layer

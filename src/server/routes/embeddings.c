@@ -147,7 +147,8 @@ static ob_status run(const ob_engine *engine, const json_t *request, struct requ
     ob_engine_get_info(engine, &info);
     r->cols = info.embedding;
     if (!r->cols)
-        return error_set(error, OB_ERR_UNSUPPORTED, "this model does not embed texts (%s)",
+        return error_set(error, OB_ERR_UNSUPPORTED,
+                         "this model (%s) does not embed texts: its files do not say how",
                          info.family);
     ob_status s = read_format(request, r, error);
     if (s == OB_OK)
@@ -169,7 +170,8 @@ static void handle(struct server *server, struct http_exchange *x) {
     ob_status s = params_parse(http_request(x)->body, &json, &error);
     if (s == OB_OK) s = run(server_loaded(server), json, &request, &error);
     json_decref(json);
-    snprintf(words, sizeof words, "%zu texts, %zu tokens", request.n, request.tokens);
+    snprintf(words, sizeof words, "%zu text%s, %zu tokens", request.n,
+             request.n == 1 ? "" : "s", request.tokens);
     http_note(x, s == OB_OK ? 0 : reply_status_of(&error), words);
     if (s == OB_OK) reply_json(x, REPLY_OK, answer(server, &request));
     else reply_ob_error(x, &error);
