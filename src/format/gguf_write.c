@@ -308,7 +308,7 @@ static ob_status refuse(const char *path, const char *why, ob_error *error) {
 /* How many of the file's next bytes are these, before others or its end? */
 static size_t same_bytes(FILE *file, const void *want, size_t n) {
     size_t at = 0;
-    for (int c; at < n && (c = getc(file)) == ((const unsigned char *)want)[at];) at++;
+    while (at < n && getc(file) == ((const unsigned char *)want)[at]) at++;
     return at;
 }
 

@@ -63,7 +63,7 @@ static const struct key internlm3_keys[] = {
     .written_as = "llama", KEYS(decoder_keys, keys_),                                              \
     TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_paired_biases,                    \
             decoder_mlp_biases, decoder_mlp),                                                      \
-    .derive = derive_, .layer = decoder_paired_layer
+    .derive = (derive_), .layer = decoder_paired_layer
 
 /* One key is of q, k and v, the other of all else. */
 static ob_status derive_internlm3(struct build *b, ob_error *error) {

@@ -39,17 +39,17 @@ static const struct tensor block[] = {
 
 #define QKV_FORM(flag_, q_, k_, v_)                                                              \
     MATRIX("blk.{i}.attn_q.weight", L "attn.c_attn.weight", flag_ "*heads*k_dim", "width",       \
-           REQUIRED, .from_hf = q_),                                                             \
+           REQUIRED, .from_hf = (q_)),                                                           \
     MATRIX("blk.{i}.attn_k.weight", L "attn.c_attn.weight", flag_ "*kv_heads*k_dim", "width",    \
-           REQUIRED, .from_hf = k_),                                                             \
+           REQUIRED, .from_hf = (k_)),                                                           \
     MATRIX("blk.{i}.attn_v.weight", L "attn.c_attn.weight", flag_ "*kv_heads*v_dim", "width",    \
-           REQUIRED, .from_hf = v_),                                                             \
+           REQUIRED, .from_hf = (v_)),                                                           \
     VECTOR("blk.{i}.attn_q.bias", L "attn.c_attn.bias", flag_ "*heads*k_dim", REQUIRED,          \
-           .from_hf = q_),                                                                       \
+           .from_hf = (q_)),                                                                     \
     VECTOR("blk.{i}.attn_k.bias", L "attn.c_attn.bias", flag_ "*kv_heads*k_dim", REQUIRED,       \
-           .from_hf = k_),                                                                       \
+           .from_hf = (k_)),                                                                     \
     VECTOR("blk.{i}.attn_v.bias", L "attn.c_attn.bias", flag_ "*kv_heads*v_dim", REQUIRED,       \
-           .from_hf = v_)
+           .from_hf = (v_))
 
 static const struct key bigcode_keys[] = {
     WHOLE("one_kv", NULL, "multi_query", OPTIONAL, 1, 0, 1),

@@ -34,7 +34,7 @@ const struct tensor granitemoe_shared[] = {
 /* Of layers with windows; there llama.cpp leaves gate and up as they are. */
 #define FUSED(ours, theirs, rows, part_)                                                          \
     MATRIX("blk.{i}." ours ".weight", NULL, rows, "width", OPTIONAL,                               \
-           .gguf = "blk.{i}." theirs ".weight", .from_gguf = part_)
+           .gguf = "blk.{i}." theirs ".weight", .from_gguf = (part_))
 static const struct tensor windowed[] = {
     VECTOR("blk.{i}.attn_sinks.weight", "{m}layers.{i}.self_attn.sinks", "heads", REQUIRED),
     FUSED("ffn_gate_exps", "ffn_gate_up_exps", "expert_ffn", "experts part(1,2*expert_ffn,0)"),

@@ -9,8 +9,8 @@
 #define JINA "{m}encoder.layers.{i}."
 /* q, k and v in one tensor, all with biases. */
 #define PART_OF(ours, theirs, rows, part)                                                    \
-    MATRIX(ours ".weight", theirs ".weight", rows, "width", REQUIRED, .from_hf = part),     \
-    VECTOR(ours ".bias", theirs ".bias", rows, REQUIRED, .from_hf = part)
+    MATRIX(ours ".weight", theirs ".weight", rows, "width", REQUIRED, .from_hf = (part)),   \
+    VECTOR(ours ".bias", theirs ".bias", rows, REQUIRED, .from_hf = (part))
 #define PARTS(theirs)                                                    \
     PART_OF("blk.{i}.attn_q", theirs, "heads*k_dim", Q_OF_QKV),          \
     PART_OF("blk.{i}.attn_k", theirs, "kv_heads*k_dim", K_OF_QKV),       \

@@ -124,7 +124,8 @@ uint64_t build_count(struct build *b, const char *gguf, const char *hf) {
 }
 
 #define BUILD_AT(name, read, type, fits, want)                                                   \
-    bool name(struct build *b, const char *gguf, const char *hf, uint64_t i, type *out) {        \
+    bool name(struct build *b, const char *gguf, const char *hf, uint64_t i,                     \
+              __typeof__(type) *out) {                                                           \
         char scratch[NAME_MAX_BYTES];                                                            \
         const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);                       \
         type v;                                                                                  \

@@ -337,8 +337,9 @@ ob_status transform_run(struct build *b, const struct transform *t, const struct
     if (s != OB_OK) return s;
     bool tiled = t->tile.groups || t->tile_cols.groups;
     bool scattered = t->transposed || t->heads || t->times || t->outer > 1 || tiled;
-    bool split = t->tile_cols.groups && w->cols / t->tile_cols.heads % w->quant->block;
-    if (w->quant->block > 1 &&
+    const size_t block = w->quant->block;
+    bool split = block > 1 && t->tile_cols.groups && w->cols / t->tile_cols.heads % block;
+    if (block > 1 &&
         (t->transposed || split || (vector && (t->heads || t->times || t->outer || tiled))))
         return build_refuse(b, OB_ERR_UNSUPPORTED, w->name, w->name, error,
                             "cannot be taken apart in the format %s", w->quant->name);

@@ -261,9 +261,10 @@ void check_paged(struct check *check) {
                      : c.selects ? "_selects"
                      : c.blocks  ? "_blocks"
                                  : "");
-            if (check_isa(check, cpu_best())) check_run(check, run, &c, "paged.%s.%s", c.isa, name);
-            c.isa = NULL; /* slow: each format once */
-            if (check_quick(check) || (kv != KV_f32 && i > 0)) continue;
-            check_run(check, run, &c, "paged.ref.%s", name);
+            bool once = kv == KV_f32 || i == 0; /* each format and each case once */
+            if (check_isa(check, cpu_best()) && (once || !check_quick(check)))
+                check_run(check, run, &c, "paged.%s.%s", c.isa, name);
+            c.isa = NULL;
+            if (once && !check_quick(check)) check_run(check, run, &c, "paged.ref.%s", name);
         }
 }

@@ -112,7 +112,7 @@ static json_t *base64(const float *vector, uint32_t n) {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t bytes = (size_t)n * sizeof *vector, at = 0;
     const unsigned char *p = (const unsigned char *)vector;
-    char *text = malloc((bytes + 2) / 3 * 4);
+    char *text = malloc((bytes + 2) / 3 * 4 + 1);
     if (!text) return NULL;
     for (size_t i = 0; i < bytes; i += 3) {
         uint32_t left = (uint32_t)(bytes - i), three = (uint32_t)p[i] << 16;
