@@ -36,16 +36,15 @@ static int answer_once(ob_engine *engine, const struct options *options, struct 
     return code;
 }
 
-static bool writes(const ob_engine *engine) {
+static int answer(ob_engine *engine, const struct options *options, bool interactive,
+                  struct str prompt) {
     ob_engine_info info;
     ob_engine_get_info(engine, &info);
-    return !info.encoder;
-}
-
-static bool embeds(const ob_engine *engine) {
-    ob_engine_info info;
-    ob_engine_get_info(engine, &info);
-    return info.embedding > 0;
+    if (info.encoder)
+        return cli_fail("this model reads texts and writes none%s",
+                        info.embedding ? "; `1bit embed` makes vectors of them"
+                                       : ": it gives scores, which no command prints");
+    return interactive ? chat_interactive(engine, options) : answer_once(engine, options, prompt);
 }
 
 static int run(const struct options *options) {
@@ -81,12 +80,7 @@ static int run(const struct options *options) {
     if (code == EXIT_OK) {
         cli_say_context(engine, options);
         os_count_interrupts();
-        code = !writes(engine) ? cli_fail("this model reads texts and writes none%s",
-                                          embeds(engine) ? "; `1bit embed` makes vectors of them"
-                                                         : ": it gives scores, which no command "
-                                                           "prints")
-               : interactive ? chat_interactive(engine, options)
-                             : answer_once(engine, options, (struct str){prompt.p, prompt.n});
+        code = answer(engine, options, interactive, (struct str){prompt.p, prompt.n});
     }
     ob_engine_close(&engine);
     buf_free(&prompt);

@@ -479,48 +479,44 @@ uint32_t graph_attention_cache(const struct graph *g, value_id out) {
     return 0;
 }
 
-value_id graph_index_select(struct graph *g, value_id q, value_id weights, value_id k,
-                            uint32_t used, uint32_t every) {
-    uint32_t heads = shape(g, weights).cols, dim = shape(g, k).cols;
-    assert(g->failed || (used > 0 && shape(g, q).cols == heads * dim));
-    struct node *n = new_node(g, OP_index_select, 3, (value_id[]){q, k, weights});
-    n->u.index_select.heads = heads;
+/* An index_select of the first `inputs` of `in`: q, k and weights, with a cache of its keys. */
+static struct node *new_index(struct graph *g, uint32_t inputs, const value_id *in, uint32_t used,
+                              uint32_t every) {
+    uint32_t dim = shape(g, in[1]).cols;
+    assert(g->failed || (used > 0 && shape(g, in[0]).cols % dim == 0));
+    struct node *n = new_node(g, OP_index_select, inputs, in);
+    n->u.index_select.heads = shape(g, in[0]).cols / dim;
     n->u.index_select.dim = dim;
     n->u.index_select.used = used;
     n->u.index_select.every = every;
     n->u.index_select.cache = new_cache(
         g,
         (struct cache_group){.kind = CACHE_FULL, .every = every, .kv_heads = 1, .k_dim = dim});
+    return n;
+}
+
+value_id graph_index_select(struct graph *g, value_id q, value_id weights, value_id k,
+                            uint32_t used, uint32_t every) {
+    assert(g->failed || shape(g, q).cols == shape(g, weights).cols * shape(g, k).cols);
+    struct node *n = new_index(g, 3, (value_id[]){q, k, weights}, used, every);
     return output(g, n, used, ROWS_TOKENS);
 }
 
 value_id graph_block_select(struct graph *g, value_id q, value_id k, uint32_t block, uint32_t used,
                             uint32_t local) {
-    uint32_t dim = shape(g, k).cols, heads = shape(g, q).cols / dim;
-    assert(g->failed || (used > 0 && local <= used && SELECT_BLOCKS % block == 0));
-    struct node *n = new_node(g, OP_index_select, 2, (value_id[]){q, k});
-    n->u.index_select.heads = heads;
-    n->u.index_select.dim = dim;
-    n->u.index_select.used = used;
+    assert(g->failed || (local <= used && SELECT_BLOCKS % block == 0));
+    struct node *n = new_index(g, 2, (value_id[]){q, k}, used, 0);
     n->u.index_select.block = block;
     n->u.index_select.local = local;
-    n->u.index_select.cache =
-        new_cache(g, (struct cache_group){.kind = CACHE_FULL, .kv_heads = 1, .k_dim = dim});
-    return output(g, n, heads * used * block, ROWS_TOKENS);
+    return output(g, n, n->u.index_select.heads * used * block, ROWS_TOKENS);
 }
 
 value_id graph_whole_select(struct graph *g, value_id q, value_id k, uint32_t block,
                             uint32_t used) {
-    uint32_t dim = shape(g, k).cols, heads = shape(g, q).cols / dim;
-    assert(g->failed || (used > 0 && SELECT_BLOCKS % block == 0));
-    struct node *n = new_node(g, OP_index_select, 2, (value_id[]){q, k});
-    n->u.index_select.heads = heads;
-    n->u.index_select.dim = dim;
-    n->u.index_select.used = used;
+    assert(g->failed || SELECT_BLOCKS % block == 0);
+    struct node *n = new_index(g, 2, (value_id[]){q, k}, used, 0);
     n->u.index_select.block = block;
     n->u.index_select.whole = true;
-    n->u.index_select.cache =
-        new_cache(g, (struct cache_group){.kind = CACHE_FULL, .kv_heads = 1, .k_dim = dim});
     return output(g, n, (used + 1) * block - 1, ROWS_TOKENS);
 }
 
