@@ -98,10 +98,14 @@ __attribute__((target("avx2"))) static void peak_avx2(void *arg, uint32_t part, 
 }
 #endif
 
+static bool is_wide(const struct bench *b) {
+    return b->kernels == kernels_table(CPU_AVX512) || b->kernels == kernels_table(CPU_AMX);
+}
+
 static void peak_all(void *arg) {
     struct bench *b = arg;
 #if defined(__x86_64__)
-    bool wide = b->kernels == kernels_table(CPU_AVX512);
+    bool wide = is_wide(b);
     pool_run(b->pool, b->threads, wide ? peak_avx512 : peak_avx2, NULL);
 #else
     (void)b;
@@ -109,7 +113,7 @@ static void peak_all(void *arg) {
 }
 
 static double peak_ops(const struct bench *b) {
-    return 12.0 * PEAK_LOOPS * b->threads * (b->kernels == kernels_table(CPU_AVX512) ? 128 : 64);
+    return 12.0 * PEAK_LOOPS * b->threads * (is_wide(b) ? 128 : 64);
 }
 
 static void print_limits(struct bench *b) {
@@ -180,7 +184,9 @@ static void measure(struct bench *b, const struct quant *quant, uint32_t rows, u
     bool act = kernels_linear_takes_act(quant);
     float *x = must(aligned_alloc(64, (size_t)tokens * cols * sizeof *x + 64));
     char *row8 = must(aligned_alloc(64, act_row_bytes(cols)));
-    char *packed = must(aligned_alloc(64, act_packed_bytes(cols, tokens)));
+    bool pack = kernels_packs_floats(b->kernels, quant);
+    char *packed = must(aligned_alloc(64, pack ? float_packed_bytes(cols, tokens)
+                                               : act_packed_bytes(cols, tokens)));
     float *y = must(aligned_alloc(64, (size_t)tokens * rows * sizeof *y));
     for (size_t i = 0; i < (size_t)tokens * cols; i++) x[i] = (float)rng_unit(7, i) - 0.5f;
     for (uint32_t t = 0; act && t < tokens; t++) {
@@ -188,10 +194,17 @@ static void measure(struct bench *b, const struct quant *quant, uint32_t rows, u
         struct act a = act_row(row8, cols, 0);
         b->kernels->act_pack(quant, &a, cols, t, tokens, packed);
     }
+    for (uint32_t t = 0; pack && t < tokens; t += FLOAT_GROUP) {
+        const float *row[FLOAT_GROUP];
+        uint32_t n = tokens - t < FLOAT_GROUP ? tokens - t : FLOAT_GROUP;
+        for (uint32_t i = 0; i < n; i++) row[i] = x + (size_t)(t + i) * cols;
+        b->kernels->float_pack(quant, row, n, cols, packed + float_packed_bytes(cols, t));
+    }
     struct product p = {
         .bench = b,
         .job = {.quant = quant, .w = b->weights, .row_bytes = row_bytes, .cols = cols,
-                .tokens = tokens, .x = act ? (void *)packed : (void *)x, .y = y, .y_stride = rows},
+                .tokens = tokens, .x = act || pack ? (void *)packed : (void *)x, .y = y,
+                .y_stride = rows},
         .rows = rows,
         .chunk = rows / (b->threads * 8) < 256 ? (rows / (b->threads * 8) + 31) / 32 * 32 : 256,
         .matrices = tokens == 1 ? (uint32_t)(WEIGHTS / matrix) : 1,

@@ -84,6 +84,8 @@ typedef struct ob_engine_options {
     const char *kv_type_v;
     bool no_mmap;           /* read the weights into memory instead of mapping their files */
     bool mlock;             /* keep them in memory: never swapped out or dropped */
+    const char *chat_template; /* in place of the model's: a built-in's name ("chatml", ...; see
+                               docs/templates.md) or Jinja source; NULL = the model's own */
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
     uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
     uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
@@ -161,8 +163,9 @@ ob_status ob_tokenize(const ob_engine *engine, const char *text, size_t n, bool 
 ob_status ob_detokenize(const ob_engine *engine, const int32_t *id, size_t count, bool special,
                         char **out, size_t *n, ob_error *error);
 /* Renders a chat request (JSON object with "messages", optional "tools",
- * "chat_template_kwargs", "add_generation_prompt") with the model's template and tokenizes it:
- * bytes that came from the messages never become control tokens. text/text_n may be NULL. */
+ * "chat_template_kwargs", "add_generation_prompt", "continue_final_message", ...; see
+ * docs/templates.md) with the model's template and tokenizes it: bytes that came from the messages
+ * never become control tokens. text/text_n may be NULL. */
 ob_status ob_chat_prompt(const ob_engine *engine, const char *request_json, size_t n,
                          ob_tokens *out, char **text, size_t *text_n, ob_error *error);
 /* The same for a request that is parsed: a json_t of jansson, which is not changed. */
@@ -172,23 +175,61 @@ ob_status ob_chat_prompt_json(const ob_engine *engine, const struct json_t *requ
 
 /* ---- generation ------------------------------------------------------------------------------ */
 
-/* Sampling defaults are ob_sampling_default()'s; zero in a field means zero here. */
+/* Added to a token's logit before all samplers. */
+typedef struct ob_logit_bias {
+    int32_t id;       /* of the vocabulary; if `text` is NULL */
+    const char *text; /* every token of this text, tokenized alone, gets it */
+    float bias;       /* finite, or -INFINITY: the token is never drawn */
+} ob_logit_bias;
+
+/* Start from ob_sampling_default() or ob_engine_sampling(): zero in a field means zero here. Ranges
+ * are those of onebit_sampling.def; docs/sampling.md says what each sampler does. */
 typedef struct ob_sampling {
-    float temperature;        /* 0 = greedy */
+    float temperature;        /* 0 = the most likely token that the other samplers leave */
+    float dynatemp_range;     /* temperature +- this, by the entropy; 0 = off */
+    float dynatemp_exponent;
     int32_t top_k;            /* <= 0 = off */
     float top_p;              /* 1 = off */
     float min_p;              /* 0 = off */
+    float typical_p;          /* 1 = off */
+    float top_n_sigma;        /* <= 0 = off */
+    float xtc_probability;    /* 0 = off */
+    float xtc_threshold;      /* above 0.5 = off */
     float repeat_penalty;     /* 1 = off */
     float frequency_penalty;  /* 0 = off */
     float presence_penalty;   /* 0 = off */
-    int32_t penalty_last_n;   /* tokens looked back; -1 = all, 0 = off */
+    int32_t penalty_last_n;   /* tokens the three look back; -1 = all, 0 = off */
+    float dry_multiplier;     /* 0 = off */
+    float dry_base;           /* below 1 = off */
+    int32_t dry_allowed_length; /* tokens that may repeat without penalty */
+    int32_t dry_penalty_last_n; /* tokens it looks back; -1 = all, 0 = off */
+    const char *const *dry_breakers; /* texts of 1 to 40 bytes that end a repetition; NULL =
+                                      * newline, ":", double quote and "*" */
+    size_t dry_breakers_n;
+    int32_t mirostat;         /* 1 or 2: that version behind the temperature instead of `order`;
+                               * 0 = off */
+    float mirostat_tau, mirostat_eta; /* wanted surprise in bits, learning rate */
+    float adaptive_target;    /* wanted probability, of "adaptive_p" in `order`; negative = off */
+    float adaptive_decay;
+    int32_t min_keep;         /* tokens that top_p, min_p, typ_p and xtc leave at least */
+    const ob_logit_bias *logit_bias;
+    size_t logit_bias_n;
     uint64_t seed;
-    const char *order;        /* "penalties;top_k;top_p;min_p;temperature"; NULL = that */
+    const char *order;        /* names separated by ";"; one not named does not run; NULL =
+                               * OB_SAMPLING_ORDER */
 } ob_sampling;
 
-/* temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, no penalties, last_n 64, seed 0. */
+#define OB_SAMPLING_ORDER \
+    "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
+
+/* The defaults of onebit_sampling.def: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, the rest
+ * off; seed 0. */
 ob_sampling ob_sampling_default(void);
-/* Whether ob_submit would take it; the error names the member in `where`. */
+/* Those with what the model's files say instead: general.sampling.* of a GGUF,
+ * generation_config.json of a directory. `order` lives as long as the engine. */
+ob_sampling ob_engine_sampling(const ob_engine *engine);
+/* Whether ob_submit would take it, but for the ids of logit_bias; the error names the member in
+ * `where`. */
 ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error);
 
 typedef enum ob_finish {
@@ -207,11 +248,21 @@ typedef struct ob_timings {
     double predicted_ms;
 } ob_timings;
 
+typedef struct ob_logprob {
+    int32_t id;
+    float logprob; /* natural log */
+} ob_logprob;
+
+enum { OB_TOP_LOGPROBS = 100 }; /* at most */
+
 typedef struct ob_event {
     const char *text;  /* whole UTF-8 characters, text_n bytes; not terminated; may be empty */
     size_t text_n;
     int32_t id;        /* the token, -1 for text flushed at the end */
-    float logprob;     /* of that token, natural log, before sampling transforms */
+    float logprob;     /* of that token, natural log; 0 unless the request wants it */
+    const ob_logprob *top; /* top_n of the most likely tokens, most likely first; they live as long
+                            * as the call */
+    size_t top_n;
     ob_finish finish;  /* != NONE: the last event of the request */
     ob_timings timings;     /* of the request so far */
     const ob_error *error;  /* when finish is OB_FINISH_ERROR */
@@ -225,6 +276,10 @@ typedef struct ob_request_options {
     const char *const *stop;  /* stop strings, copied; output is cut before the match */
     size_t stop_n;
     bool ignore_eos;
+    bool logprobs;          /* events have them: of the model's own distribution */
+    bool logprobs_after;    /* of the one that the samplers left and the token was drawn from;
+                             * implies logprobs */
+    uint32_t top_logprobs;  /* that many of the most likely tokens, with either of the two */
     /* Called on the engine's owner thread: must not block and must not call ob_ functions other
      * than ob_cancel on this request. */
     void (*on_event)(void *user, const ob_event *event);

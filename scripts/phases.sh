@@ -55,7 +55,9 @@ build() {  # DIR MESON_ARGUMENT...
     shift
     if [ -f "$dir/build.ninja" ]; then
         for arg; do [[ $arg != -D* ]] || options+=("$arg"); done
-        [ ${#options[@]} -eq 0 ] || meson configure "$dir" "${options[@]}"
+        # A folder made before an option was there does not know it: made again, it does.
+        [ ${#options[@]} -eq 0 ] || meson configure "$dir" "${options[@]}" ||
+            meson setup --reconfigure "$dir" "$@"
     else
         meson setup "$dir" "$@"
     fi

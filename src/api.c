@@ -10,6 +10,7 @@
 #include "base/os.h"
 #include "base/path.h"
 #include "decode/decode.h"
+#include "format/sampling.h"
 #include "onebit.h"
 #include "sample/sample.h"
 #include "text/chat.h"
@@ -23,6 +24,7 @@ struct ob_engine {
     struct chat *chat; /* NULL: no template; chat_error says so */
     ob_error chat_error;
     struct loop *loop;
+    struct source_sampling sampling; /* the model's own settings */
     char *name;
 };
 
@@ -49,9 +51,30 @@ static ob_status open_source(const ob_engine_options *options, struct source **o
     return source_open(options->model, out, error);
 }
 
+/* What the files say of sampling, checked as a request's. */
+static ob_status read_sampling(const struct source *source, struct source_sampling *out,
+                               ob_error *error) {
+    out->settings = ob_sampling_default();
+    ob_status s = source_sampling_read(source, out, error);
+    if (s != OB_OK || !out->order[0]) return s;
+    ob_sampling ordered = ob_sampling_default();
+    ordered.order = out->order;
+    ob_error unknown;
+    s = sample_check(&ordered, &unknown);
+    if (s != OB_OK) {
+        error_set(error, OB_ERR_FORMAT, "%s", unknown.message);
+        error_at(error, source_path(source), SOURCE_SAMPLING_ORDER, OB_NO_OFFSET);
+    }
+    return s == OB_OK ? OB_OK : OB_ERR_FORMAT;
+}
+
 PUBLIC ob_status ob_engine_check(const ob_engine_options *options, ob_error *error) {
     struct source *source;
-    ob_status s = open_source(options, &source, error);
+    ob_status s = options->chat_template ? chat_check(options->chat_template, error) : OB_OK;
+    if (s != OB_OK) return s;
+    s = open_source(options, &source, error);
+    struct source_sampling sampling;
+    if (s == OB_OK) s = read_sampling(source, &sampling, error);
     if (s == OB_OK) s = engine_check(source, options, error);
     source_close(&source);
     return s;
@@ -73,10 +96,17 @@ PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **ou
     ob_engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
     ob_status s = open_source(options, &e->source, error);
+    if (s == OB_OK) s = read_sampling(e->source, &e->sampling, error);
     if (s == OB_OK) s = tok_open(e->source, &e->tok, error);
     if (s == OB_OK) s = engine_open(e->source, options, &e->engine, error);
     if (s == OB_OK)
-        chat_open(e->tok, NULL, source_path(e->source), &e->chat, &e->chat_error);
+        chat_open(e->tok, options->chat_template,
+                  options->chat_template ? NULL : source_path(e->source), &e->chat,
+                  &e->chat_error);
+    if (s == OB_OK && options->chat_template && !e->chat) {
+        if (error) *error = e->chat_error; /* asked for, so not left for the first chat to find */
+        s = e->chat_error.status;
+    }
     if (s == OB_OK && !(e->name = model_name(e->source))) s = error_memory(error, "a name", 0);
     if (s == OB_OK) s = loop_open(e->engine, e->tok, &e->loop, error);
     if (s != OB_OK) ob_engine_close(&e);
@@ -202,19 +232,21 @@ PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, si
 /* ---- generation ------------------------------------------------------------------------------ */
 
 PUBLIC ob_sampling ob_sampling_default(void) {
-    return (ob_sampling){.temperature = 0.8f,
-                         .top_k = 40,
-                         .top_p = 0.95f,
-                         .min_p = 0.05f,
-                         .repeat_penalty = 1,
-                         .penalty_last_n = 64};
+    return (ob_sampling){
+#define OB_SETTING(member, kind, otherwise, ...) .member = (otherwise),
+#include "onebit_sampling.def"
+#undef OB_SETTING
+    };
+}
+
+PUBLIC ob_sampling ob_engine_sampling(const ob_engine *e) {
+    ob_sampling out = e->sampling.settings;
+    out.order = e->sampling.order[0] ? e->sampling.order : NULL;
+    return out;
 }
 
 PUBLIC ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error) {
-    struct sample_chain *chain;
-    ob_status s = sample_open(sampling, 1, &chain, error);
-    if (s == OB_OK) sample_close(&chain);
-    return s;
+    return sample_check(sampling, error);
 }
 
 PUBLIC ob_status ob_submit(ob_engine *e, const ob_request_options *options, ob_request **out,

@@ -2,7 +2,7 @@
 """llama.cpp reads what `1bit convert` writes: which miniatures (tests/golden/families) it can read,
 and the library itself, through its C API.
 
-    llama_cpp.py LIBRARY MODEL.gguf OUT ID...     float32 rows into OUT, without a header
+    llama_cpp.py [--encoder|--scores] [--flash] LIBRARY MODEL.gguf OUT ID...    float32 into OUT
 
 runs one sequence; a process of its own, since llama.cpp ends it where a model breaks a rule.
 tests/tools/test_llama_cpp.py compares; make_models_doc.py says what READS has."""
@@ -15,14 +15,17 @@ import os
 import re
 import struct
 import sys
+import tempfile
 
 # ---- which miniatures ----------------------------------------------------------------------------
 
-def change(keys=(), layers=None, without=None, cut=()):
+def change(keys=(), layers=None, without=None, cut=(), copies=()):
     """What is changed in a miniature before both engines get it: keys of config.json (of its
     text_config, if it has one), which of its layers in which order, which tensors it loses, and to
-    how many rows and columns (0: all) tensors are cut."""
-    return {'keys': dict(keys), 'layers': layers, 'without': without, 'cut': dict(cut)}
+    how many rows and columns (0: all) tensors are cut, or grown by repeating each;
+    copies: the names of new tensors, and which they are."""
+    return {'keys': dict(keys), 'layers': layers, 'without': without, 'cut': dict(cut),
+            'copies': dict(copies)}
 
 
 AS_IS = change()
@@ -40,33 +43,85 @@ TWO_HEADS = {'num_attention_heads': 2, 'num_key_value_heads': 1}
 CUT_HEADS = {r'q_proj\.weight': (32, 0), r'[kv]_proj\.weight': (16, 0), r'q_proj\.bias': (0, 32),
              r'[kv]_proj\.bias': (0, 16), r'o_proj\.weight': (0, 32)}
 
+# It rotates the heads of an indexer, of at least 64 features; the miniatures' have 16.
+INDEXER = {r'indexer\.wk\.': (64, 0), r'indexer\.wq_b': (512, 0), r'indexer\.k_norm': (0, 64)}
+
+def gemma3n(root):
+    """Its sizes are constants: four streams, 20 layers with keys of their own, 10 whose MLPs cut
+    off activations beyond 1.64 deviations (of n - 1 degrees of freedom; thus so wide here)."""
+    layers, per_layer, ffn = 22, 256, 3072
+    stream = root + 'altup_{}projections.{}.weight'
+    return change(
+        {'num_hidden_layers': layers, 'num_kv_shared_layers': 2, 'altup_num_inputs': 4,
+         'laurel_rank': 64, 'hidden_size_per_layer_input': per_layer,
+         'intermediate_size': [ffn] * layers, 'final_logit_softcapping': 30.0,
+         'activation_sparsity_pattern': [0.95] * 10 + [0.0] * (layers - 10),
+         'layer_types': ['sliding_attention', FULL] * 11},
+        layers=[0, 1] * 10 + [2, 3],
+        cut={r'embed_tokens_per_layer': (0, layers * per_layer),
+             r'per_layer_model_projection': (layers * per_layer, 0),
+             r'per_layer_projection_norm': (0, per_layer), r'input_gate': (per_layer, 0),
+             r'per_layer_projection\.': (0, per_layer), r'mlp\.(gate|up)_proj': (ffn, 0),
+             r'mlp\.down_proj': (0, ffn), r'linear_left': (64, 0), r'linear_right': (0, 64),
+             r'correction_coefs': (4, 4), r'prediction_coefs': (16, 4),
+             r'modality_router': (4, 0)},
+        copies={stream.format(un, 2): stream.format(un, 0) for un in ('', 'unembed_')})
+
+
 READS = {
     'afmoe': change({'layer_types': ['sliding_attention'] * 2}),
     'apertus': AS_IS,
     'arcee': change(YARN),
     'bert': AS_IS,
     'bert-classifier': AS_IS,
+    'bitnet': change({'hidden_act': 'silu', 'tie_word_embeddings': True},  # it knows SiLU alone
+                     without=r'lm_head'),
     'bloom': AS_IS,
+    'camembert': AS_IS,
     'cohere': change({'use_qk_norm': False}, without=r'[qk]_norm'),
+    'cohere2': change(TWO_HEADS | {'attention_bias': False}, without=r'bias$', cut=CUT_HEADS),
     'cohere2_moe': AS_IS,
+    'data2vec-text': AS_IS,
     'dbrx': AS_IS,
     'deepseek_v2': change(YARN | LATENT_EPS | MSCALE | NO_GROUPS),
     'deepseek_v3': change(YARN | LATENT_EPS | MSCALE),
+    'deepseek_v32': change(LATENT_EPS | {'index_head_dim': 64}, cut=INDEXER),
+    'deepseek_v4': change(
+        {'compress_rates.heavily_compressed_attention': 128, 'hc_mult': 4, 'index_head_dim': 64},
+        cut={r'layers\.1\.attn\.compressor\.ape': (128, 0), r'hc_head\.hc_fn': (4, 128),
+             r'hc_head\.hc_base': (0, 4), r'hc_(attn|ffn)_fn': (24, 128),
+             r'hc_(attn|ffn)_base': (0, 24), r'indexer\.compressor\.ape': (0, 128),
+             r'indexer\.compressor\.norm': (0, 64), r'indexer\.compressor\.w': (128, 0),
+             r'indexer\.wq_b': (512, 0)}),
     'distilbert': AS_IS,
+    'dots1': change(NO_WINDOW | {'layer_types': [FULL] * 2, 'attention_bias': False,
+                                'num_attention_heads': 2, 'head_dim': 8},
+                    without=r'proj\S*bias$',
+                    cut={r'q_proj\.weight': (16, 0), r'o_proj\.weight': (0, 16)}),
     'emu3': AS_IS,
     'emu3_text': AS_IS,
     'ernie4_5': change({'use_bias': False}, without=r'bias$'),
     'ernie4_5_moe': change({'use_bias': False}, without=r'(proj|lm_head)\S*bias$'),
+    'eurobert': change(TWO_HEADS | {'attention_bias': False, 'mlp_bias': False},
+                       without=r'bias$', cut=CUT_HEADS),
     'exaone': AS_IS,
+    'exaone4': change({'num_hidden_layers': 64,  # it knows windows by the number of layers
+                       'layer_types': ['sliding_attention', FULL] * 32}, layers=[0, 1] * 32),
     'exaone_moe': AS_IS,
     'falcon': AS_IS,
     'falcon-mqa': AS_IS,
+    'falcon_h1': AS_IS,
+    'falcon_h1-norm': change({'mamba_norm_before_gate': False, 'mamba_proj_bias': False,
+                              'projectors_bias': False, 'attention_bias': False},
+                             without=r'mamba\.(in|out)_proj\.bias|self_attn\S*bias'),
     'falcon_mamba': AS_IS,
     'gemma': AS_IS,
     'gemma2': change({'query_pre_attn_scalar': 16}),
     'gemma3': change({'query_pre_attn_scalar': 16}),
     'gemma3_text': change({'query_pre_attn_scalar': 16}),
     'gemma3_text-embedding': change({'query_pre_attn_scalar': 16}),
+    'gemma3n': gemma3n('model.language_model.'),
+    'gemma3n_text': gemma3n('model.'),
     'gemma4': AS_IS,
     'gemma4_text': AS_IS,
     'gemma4_text-moe': change({'rms_norm_eps': 1e-6}),  # its router's
@@ -74,10 +129,12 @@ READS = {
     'glm4': AS_IS,
     'glm4_moe': AS_IS,
     'glm4_moe_lite': change(LATENT_EPS),
+    'glm_moe_dsa': change(LATENT_EPS | {'index_head_dim': 64}, cut=INDEXER),
     'got_ocr2': change(NO_WINDOW | {'layer_types': [FULL] * 2}),
     'gpt-sw3': AS_IS,
     'gpt2': AS_IS,
     'gpt_bigcode': AS_IS,
+    'gpt_bigcode-mha': change({'scale_attn_weights': True}),
     'gpt_neox': AS_IS,
     'gpt_oss': change(YARN | {'swiglu_limit': 7.0, 'rope_parameters.truncate': True}),
     'granite': AS_IS,
@@ -85,9 +142,11 @@ READS = {
     'granitemoe': AS_IS,
     'granitemoe_swa': change(ONE_BASE),
     'granitemoehybrid': AS_IS,
+    'granitemoehybrid-dense': change({'mamba_proj_bias': False}, without=r'(in|out)_proj\.bias'),
     'granitemoeshared': AS_IS,
     'hrm_text': AS_IS,
     'hunyuan_v1_dense': AS_IS,
+    'hunyuan_v1_moe': change({'attention_bias': False}, without=r'bias$'),
     'hy_v3': AS_IS,
     'internlm3': AS_IS,
     'internvl': AS_IS,
@@ -95,6 +154,7 @@ READS = {
     'jais2': AS_IS,
     'jamba': AS_IS,
     'jina_embeddings_v3': AS_IS,
+    'kimi_linear': change(LATENT_EPS),
     'laguna': AS_IS,
     'lfm2': AS_IS,
     'lfm2_moe': AS_IS,
@@ -110,8 +170,12 @@ READS = {
     'mamba2': AS_IS,
     'mellum': change({'rope_parameters.sliding_attention.rope_theta': 500000.0}),
     'mimo_v2_flash': AS_IS,
+    'minicpm3': change(LATENT_EPS | {'scale_emb': 12, 'dim_model_base': 256}),
+    'minimax': change(LATENT_EPS | {'full_attn_alpha_factor': 1.1, 'full_attn_beta_factor': 1.0,
+                                    'linear_attn_alpha_factor': 1.1, 'linear_attn_beta_factor': 1.0,
+                                    'mlp_beta_factor': 1.0}),
     'minimax_m2': AS_IS,
-    'minimax_m3_vl_text': change({'swiglu_limit': 7.0, 'index_topk_blocks': 16}),
+    'minimax_m3_vl_text': change({'swiglu_limit': 7.0}),
     'ministral3': AS_IS,
     'mistral': change(NO_WINDOW),
     'mistral3': AS_IS,
@@ -129,6 +193,10 @@ READS = {
                          cut={r'Wqkv': (96, 0), r'attn\.out_proj': (0, 32)}),
     'olmo': AS_IS,
     'olmo2': AS_IS,
+    'olmo3': change({'rope_parameters.sliding_attention.rope_theta': 10000.0,
+                     'attention_bias': False}, without=r'bias$'),
+    'olmoe': change({'num_key_value_heads': 4, 'clip_qkv': None},  # as many key heads as heads
+                    cut={r'[kv]_proj\.weight': (32, 0), r'k_norm': (0, 32)}),
     'phi': change({'qk_layernorm': False}, without=r'[qk]_layernorm'),
     'phi3': AS_IS,
     'qwen2': change(NO_WINDOW | {'layer_types': [FULL] * 2}),
@@ -137,6 +205,7 @@ READS = {
                                      'layer_types': [FULL]}, layers=[1]),
     'qwen2_vl': change({'rms_norm_eps': 1e-12}),
     'qwen3': change(YARN),
+    'qwen3-classifier': AS_IS,
     'qwen3_5': AS_IS,
     'qwen3_5_moe': AS_IS,
     'qwen3_5_moe_text': AS_IS,
@@ -145,26 +214,43 @@ READS = {
     'qwen3_next': change({'num_hidden_layers': 2, 'mlp_only_layers': [],
                           'layer_types': ['linear_attention', FULL]}, layers=[0, 1]),
     'qwen3_vl': AS_IS,
+    'roberta': AS_IS,
+    'sarvam_mla': change(LATENT_EPS | {'num_hidden_layers': 27},  # where queries have no latent
+                         layers=[0] + [1] * 26),
+    'seed_oss': change({'attention_out_bias': False, 'mlp_bias': False},
+                       without=r'(o|gate|up|down)_proj\.bias'),
+    'seed_oss-output': change({'attention_out_bias': False}, without=r'bias$'),
     'smollm3': change({'no_rope_layers': [1, 1, 1]}),  # every fourth does not turn
     'smolvlm': AS_IS,
     'solar_open': AS_IS,
     'stablelm': change({'qk_layernorm': False}, without=r'[qk]_layernorm'),
     'stablelm-serial': AS_IS,
     'starcoder2': change(NO_WINDOW),
+    'xlm-roberta': AS_IS,
+    'xlm-roberta-classifier': AS_IS,
     'youtu': change(LATENT_EPS),
 }
 
+# Those whose classes it scores, and those that it says the softmax of.
+SCORES = ['bert-classifier', 'modernbert-classifier', 'qwen3-classifier', 'xlm-roberta-classifier']
+SOFTMAX = ['qwen3-classifier']
+
+# Of these it chooses blocks of keys with flash attention alone, and attends to all without.
+FLASH = ['minimax_m3_vl_text']
+
 # Miniatures whose architecture llama.cpp has, and why no change makes them ones that it computes.
 DIFFERS = {
+    'bamba': "as a hybrid of Granite's, whose pairs are of whole heads; Bamba turns half of each",
     'bert-causal': 'no head that guesses words',
-    'deepseek_v4': 'compression by 4 and 128 alone',
-    'deepseek_v32': "a rotation of the indexer's heads, of 64 features at least",
+    'bitnet-packed': 'BitNet with SiLU, and products of activations that are not rounded',
+    'dots3_note_text': 'its indexer turns halves where transformers turns pairs side by side',
+    'eurobert-classifier': 'no head of classes in EuroBERT',
     'falcon-alibi': 'no ALiBi in Falcon',
-    'gemma3n': 'its four streams and twenty layers with keys of their own are constants',
-    'gemma3n_text': 'its four streams and twenty layers with keys of their own are constants',
-    'glm_moe_dsa': "a rotation of the indexer's heads, of 64 features at least",
-    'olmoe': 'as many key heads as heads',
-    'sarvam_mla': "queries without a latent only in models of DeepSeek-V2-Lite's depths",
+    'hy_v4': 'turns pairs side by side where transformers turns halves',
+    'jina_embeddings_v3-classifier': 'no head of classes in Jina v3',
+    'llama-classifier': 'no head of classes in Llama',
+    'phimoe': 'RMS norms and a softmax of all experts for layer norms and SparseMixer',
+    'qwen4_exp_text': 'tables of n-grams among its keys, a form that is not written',
 }
 
 
@@ -208,13 +294,18 @@ class Batch(ctypes.Structure):
                 ('logits', ctypes.POINTER(ctypes.c_int8))]
 
 
+Log = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
 def declare(lib):
     pointer, floats = ctypes.c_void_p, ctypes.POINTER(ctypes.c_float)
     for name, result, arguments in (
+            ('llama_log_set', None, [Log, pointer]),
             ('llama_model_default_params', ModelParams, []),
             ('llama_model_load_from_file', pointer, [ctypes.c_char_p, ModelParams]),
             ('llama_model_get_vocab', pointer, [pointer]),
             ('llama_model_n_embd', ctypes.c_int32, [pointer]),
+            ('llama_model_n_cls_out', ctypes.c_uint32, [pointer]),
             ('llama_vocab_n_tokens', ctypes.c_int32, [pointer]),
             ('llama_context_default_params', ContextParams, []),
             ('llama_init_from_model', pointer, [pointer, ContextParams]),
@@ -223,42 +314,71 @@ def declare(lib):
             ('llama_decode', ctypes.c_int32, [pointer, Batch]),
             ('llama_encode', ctypes.c_int32, [pointer, Batch]),
             ('llama_get_logits_ith', floats, [pointer, ctypes.c_int32]),
-            ('llama_get_embeddings_ith', floats, [pointer, ctypes.c_int32])):
+            ('llama_get_embeddings_ith', floats, [pointer, ctypes.c_int32]),
+            ('llama_get_embeddings_seq', floats, [pointer, ctypes.c_int32])):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
 
 
-def open_context(lib, model, tokens, encoder):
+def known(path, names):
+    """Those of these architectures that the library has: of a file with nothing but the name it
+    says that it does not know the name, or what else is missing."""
+    lib, said = ctypes.CDLL(path), []
+    declare(lib)
+    log = Log(lambda level, text, user: said.append(text))
+    lib.llama_log_set(log, None)
+    out = set()
+    for name in sorted(names):
+        with tempfile.NamedTemporaryFile(suffix='.gguf') as f:
+            f.write(struct.pack('<4sIQQ', b'GGUF', 3, 0, 1))
+            for word, kind in ((b'general.architecture', struct.pack('<I', 8)),
+                               (name.encode(), b'')):
+                f.write(struct.pack('<Q', len(word)) + word + kind)
+            f.flush()
+            said.clear()
+            lib.llama_model_load_from_file(f.name.encode(), lib.llama_model_default_params())
+        if not re.search(rb'un(known|supported) model architecture', b''.join(said)):
+            out.add(name)
+    lib.llama_log_set(Log(), None)
+    return out
+
+
+def open_context(lib, model, tokens, flags):
     params = lib.llama_context_default_params()
     if (params.n_batch, params.n_ubatch, params.type_k, params.type_v) != (2048, 512, 1, 1):
         sys.exit('llama_context_params is laid out otherwise in this library')
     params.n_ctx = 128  # as the miniatures' original contexts of 64 ask for
     params.n_batch = params.n_ubatch = tokens
     params.n_threads = params.n_threads_batch = 1
-    params.flash_attn_type = params.type_k = params.type_v = 0  # none; F32
-    if encoder:
-        params.pooling_type = 0  # the states themselves
+    params.flash_attn_type = int('--flash' in flags)
+    params.type_k = params.type_v = 0  # F32
+    if embeds := flags & {'--encoder', '--scores'}:
+        params.pooling_type = 4 if '--scores' in flags else 0  # of classes; the states themselves
     context = lib.llama_init_from_model(model, params) or sys.exit('no context')
-    lib.llama_set_embeddings(context, encoder)
+    lib.llama_set_embeddings(context, bool(embeds))
     return context
 
 
-def run(path, model_path, ids, encoder):
-    """Rows of logits, or of an encoder's states, one after the other."""
+def run(path, model_path, ids, flags):
+    """Rows of logits, or of an encoder's states, one after the other; or scores of classes."""
     lib = ctypes.CDLL(path)
     declare(lib)
     lib.llama_backend_init()
     model = lib.llama_model_load_from_file(model_path.encode(), lib.llama_model_default_params())
     if not model:
         sys.exit('the model does not load')
-    context = open_context(lib, model, len(ids), encoder)
+    context = open_context(lib, model, len(ids), flags)
     batch = lib.llama_batch_init(len(ids), 0, 1)
     batch.n_tokens = len(ids)
     for i, token in enumerate(ids):
         batch.token[i], batch.pos[i], batch.logits[i] = token, i, 1
         batch.n_seq_id[i], batch.seq_id[i][0] = 1, 0
+    encoder = '--encoder' in flags
     if (lib.llama_encode if encoder else lib.llama_decode)(context, batch):
         sys.exit('the sequence does not run')
+    if '--scores' in flags:
+        return array.array('f', lib.llama_get_embeddings_seq(context, 0)[
+            :lib.llama_model_n_cls_out(model)])
     cols = (lib.llama_model_n_embd(model) if encoder
             else lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)))
     row = lib.llama_get_embeddings_ith if encoder else lib.llama_get_logits_ith
@@ -271,20 +391,24 @@ def run(path, model_path, ids, encoder):
 # ---- changed miniatures --------------------------------------------------------------------------
 
 def cut_tensor(entry, data, rows, cols):
-    """The first rows and columns of an F32 tensor."""
+    """The first rows and columns of an F32 tensor, or all of them, each several times."""
     *outer, width = entry['shape']
     height = outer[0] if outer else 1
     rows, cols = rows or height, cols or width
     entry['shape'] = [rows, cols] if outer else [cols]
-    return b''.join(data[4 * width * r:4 * (width * r + cols)] for r in range(rows))
+    row_of = [r * height // rows if rows > height else r for r in range(rows)]
+    col_of = [c * width // cols if cols > width else c for c in range(cols)]
+    values = array.array('f', data)
+    return array.array('f', [values[width * r + c] for r in row_of for c in col_of]).tobytes()
 
 
-def change_tensors(path, layers, without, cut):
+def change_tensors(path, layers, without, cut, copies):
     """Rewrites model.safetensors."""
     data = path.read_bytes()
     size = struct.unpack('<Q', data[:8])[0]
     header, data = json.loads(data[8:8 + size]), data[8 + size:]
     header.pop('__metadata__', None)
+    header |= {new: dict(header[old]) for new, old in copies.items()}
     kept = {}
     for name, entry in header.items():
         if without and re.search(without, name):
@@ -295,7 +419,7 @@ def change_tensors(path, layers, without, cut):
             continue
         for i in (i for i, was in enumerate(layers) if was == int(layer[0])):
             kept[name[:layer.start()] + str(i) + name[layer.end():]] = dict(entry)
-    body = b''
+    body = bytearray()
     for name, entry in kept.items():
         piece = data[slice(*entry['data_offsets'])]
         for pattern, size in cut.items():
@@ -310,23 +434,25 @@ def change_tensors(path, layers, without, cut):
 
 def apply(what, folder):
     """A change() to a model directory."""
+    what = dict(what)
     config = json.loads((folder / 'config.json').read_text())
-    for key, value in what['keys'].items():
+    for key, value in what.pop('keys').items():
         *path, last = key.split('.')
         at = config.get('text_config', config)
         for word in path:
             at = at[word]
         at[last] = value
     (folder / 'config.json').write_text(json.dumps(config))
-    if what['layers'] or what['without'] or what['cut']:
-        change_tensors(folder / 'model.safetensors', what['layers'], what['without'], what['cut'])
+    if any(what.values()):
+        change_tensors(folder / 'model.safetensors', **what)
 
 
 def main():
-    encoder = '--encoder' in sys.argv
-    path, model, out, *ids = (a for a in sys.argv[1:] if a != '--encoder')
+    flags = {a for a in sys.argv if a.startswith('--')}
+    path, model, out, *ids = (a for a in sys.argv[1:] if a not in flags)
+    rows = run(path, model, [int(i) for i in ids], flags)
     with open(out, 'wb') as f:
-        run(path, model, [int(i) for i in ids], encoder).tofile(f)
+        rows.tofile(f)
 
 
 if __name__ == '__main__':

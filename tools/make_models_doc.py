@@ -27,7 +27,8 @@ The figure is the largest difference of a logit in standard deviations of the lo
 2e-3 (models that round activations to 8 bits: 5e-2) fails the test. Of encoders it is the last
 states that are compared, of whole sequences. Of such a miniature's further spellings, which give
 the same numbers: *older keys* are those of configurations before transformers 5, *GGUF* is a file
-as llama.cpp's converter writes it, *converted* one that `1bit convert` wrote and we read again.
+as llama.cpp's converter writes it, *converted* one that `1bit convert` wrote and we read again
+(of Falcon-H1, whose multipliers llama.cpp has in the weights, it gives the same but for rounding).
 *llama.cpp*: it reads that file, too, and gives the same top tokens (of an encoder: the same
 states); where it has constants that the miniature contradicts, both got the miniature with these
 (data of `tools/llama_cpp.py`, tested by `tests/tools/test_llama_cpp.py`).

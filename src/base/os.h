@@ -35,11 +35,17 @@ void os_thread_join(os_thread *t);
  * the system refuses. os_thread_release: where it ran before the first confinement. */
 bool os_thread_confine(uint32_t cpu);
 void os_thread_release(void);
+/* Calls fn the first time; who comes meanwhile waits for its end. */
+typedef struct os_once { pthread_once_t h; } os_once;
+#define OS_ONCE_INIT {PTHREAD_ONCE_INIT}
+void os_call_once(os_once *once, void (*fn)(void));
 void os_yield(void);
 void os_relax(void); /* spin-loop hint */
 
 /* ---- time ---- */
 double os_seconds(void); /* monotonic */
+/* What a clock on the wall here shows, as seconds since 1970 began there. */
+double os_local_time(void);
 
 /* ---- the end of a program that serves ---- */
 /* From now on the first SIGINT or SIGTERM only makes os_stop_wait() return; a second one ends the
@@ -55,6 +61,8 @@ uint32_t os_cpu_quota(void);      /* processors' time this process is granted (c
 uint64_t os_memory_total(void);
 uint64_t os_memory_available(void); /* without swapping, also within a cgroup limit */
 size_t os_page_size(void);
+bool os_allow_tiles(void);        /* asks, for the whole process, for the registers of AMX; false
+                                   * where there are none or the system keeps them */
 uint64_t os_files_max(void);      /* files and sockets this process may have open */
 
 /* ---- memory ---- */
@@ -86,6 +94,11 @@ void os_free_list(char **names, size_t n);
 char *os_models_dir(void);
 /* XDG state directory + "/1bit" (history), in the same way. */
 char *os_state_dir(void);
+
+/* ---- libraries opened at run time ---- */
+/* NULL if there is none of that name; never closed. */
+void *os_library_open(const char *name);
+void *os_library_symbol(void *library, const char *name);
 
 /* ---- terminal and signals: for the program, never for a library user ---- */
 bool os_is_terminal(int fd);

@@ -4,6 +4,7 @@
 #include "base/os.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +19,9 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +60,7 @@ bool os_thread_start(os_thread *t, void *(*fn)(void *), void *arg) {
     return rc == 0;
 }
 void os_thread_join(os_thread *t) { pthread_join(t->h, NULL); }
+void os_call_once(os_once *once, void (*fn)(void)) { pthread_once(&once->h, fn); }
 void os_yield(void) { sched_yield(); }
 
 void os_relax(void) {
@@ -71,6 +76,12 @@ double os_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double os_local_time(void) {
+    struct tm local;
+    time_t now = time(NULL);
+    return (double)now + (localtime_r(&now, &local) ? (double)local.tm_gmtoff : 0);
 }
 
 /* ---- the end of a program that serves ---- */
@@ -121,6 +132,14 @@ void os_thread_release(void) {
     confined = false;
 }
 
+bool os_allow_tiles(void) {
+#if defined(__linux__) && defined(__x86_64__)
+    enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
 size_t os_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 uint64_t os_files_max(void) {
@@ -370,6 +389,10 @@ static char *xdg_dir(const char *variable, const char *below_home, const char *o
 }
 char *os_models_dir(void) { return xdg_dir("XDG_DATA_HOME", ".local/share", "1bit/models"); }
 char *os_state_dir(void) { return xdg_dir("XDG_STATE_HOME", ".local/state", "1bit"); }
+
+/* ---- libraries opened at run time ---- */
+void *os_library_open(const char *name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
+void *os_library_symbol(void *library, const char *name) { return dlsym(library, name); }
 
 /* ---- terminal and signals ---- */
 bool os_is_terminal(int fd) { return isatty(fd) == 1; }

@@ -120,7 +120,7 @@ struct peak {
 
 static struct peak peak_of(enum cpu_isa isa) {
 #if defined(__x86_64__)
-    if (isa == CPU_AVX512) return (struct peak){int8_avx512, 128};
+    if (isa == CPU_AVX512 || isa == CPU_AMX) return (struct peak){int8_avx512, 128};
     if (isa == CPU_AVX2) return (struct peak){int8_avx2, 64};
 #elif defined(__ARM_FEATURE_DOTPROD)
     if (isa == CPU_NEON) return (struct peak){int8_neon, 32};

@@ -20,6 +20,7 @@
 #include "base/os.h"
 #include "base/utf8.h"
 #include "cli/generate.h"
+#include "cli/sampling.h"
 
 #define BLANKS " \t\n"
 enum { HISTORY = 1000, REPLACEMENT = 0xFFFD };
@@ -192,13 +193,14 @@ static void show_values(const struct options *options) {
 
 /* What the options say together; the error names the one that is wrong. */
 static ob_status check(const struct chat_loop *loop, const struct options *tried, ob_error *error) {
-    ob_sampling sampling = generate_sampling(tried);
+    struct cli_sampling sampling;
     if (loop->conversation.plain && tried->system) {
         error_set(error, OB_ERR_ARGUMENT, "there is no chat template, and so no system message");
         error_at(error, NULL, "system", OB_NO_OFFSET);
         return OB_ERR_ARGUMENT;
     }
-    ob_status status = ob_sampling_check(&sampling, error);
+    ob_status status = cli_sampling_open(tried, &sampling, error);
+    cli_sampling_close(&sampling);
     return status == OB_OK ? conversation_check(tried, error) : status;
 }
 
@@ -255,6 +257,8 @@ static void unset(struct chat_loop *loop, const char *name) {
     const struct option *option = find_setting(name, strcspn(name, " "));
     if (!option) return;
     option_reset(option, &tried);
+    ob_sampling model = ob_engine_sampling(loop->engine);
+    cli_sampling_adopt(&model, &tried);
     adopt(loop, &tried);
 }
 

@@ -75,6 +75,12 @@ int cli_print_json(json_t *json);
 /* A JSON string; bytes that are no UTF-8 become U+FFFD. NULL when out of memory. */
 json_t *cli_json_text(struct str text);
 
+/* ---- chat templates -------------------------------------------------------------------------- */
+/* What --chat-template means: *out is a built-in's name or the file's text (in *text), NULL without
+ * the option. It has been checked; errors name the file. */
+ob_status cli_chat_template(const struct options *options, struct buf *text, const char **out,
+                            ob_error *error);
+
 /* ---- models ---------------------------------------------------------------------------------- */
 /* What -m or an operand names: a path as it is, or a file or folder of the models folder (with or
  * without .gguf). malloc'd in *out. The error lists what there is. */

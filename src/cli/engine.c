@@ -46,15 +46,22 @@ static void show_loading(void *user, uint64_t done, uint64_t total) {
 
 ob_status cli_engine_open_with(const struct options *options, ob_engine_options engine,
                                ob_engine **out, ob_error *error) {
-    char *path;
+    char *path = NULL;
+    struct buf template = BUF_INIT;
     *out = NULL;
     ob_status status = cli_check_kv_memory(options, error);
+    if (status == OB_OK)
+        status = cli_chat_template(options, &template, &engine.chat_template, error);
     if (status == OB_OK) status = cli_model_path(options->model, &path, error);
-    if (status != OB_OK) return status;
+    if (status != OB_OK) {
+        buf_free(&template);
+        return status;
+    }
     engine.model = path;
     engine.progress = show_loading;
     status = ob_engine_open(&engine, out, error);
     cli_progress("loading", 1, 1);
+    buf_free(&template);
     free(path);
     return status;
 }

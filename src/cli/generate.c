@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "cli/sampling.h"
 
 struct stream {
     os_mutex lock;
@@ -18,22 +19,6 @@ struct stream {
     ob_timings timings;
     ob_error error;
 };
-
-ob_sampling generate_sampling(const struct options *options) {
-    return (ob_sampling){
-        .temperature = (float)options->temp,
-        .top_k = (int32_t)options->top_k,
-        .top_p = (float)options->top_p,
-        .min_p = (float)options->min_p,
-        .repeat_penalty = (float)options->repeat_penalty,
-        .frequency_penalty = (float)options->frequency_penalty,
-        .presence_penalty = (float)options->presence_penalty,
-        .penalty_last_n = (int32_t)options->repeat_last_n,
-        /* 53 bits: a seed that people can type and JSON can hold */
-        .seed = options->given[OPTION_INDEX_seed] ? (uint64_t)options->seed : os_random() >> 11,
-        .order = options->samplers,
-    };
-}
 
 static void on_event(void *user, const ob_event *event) {
     struct stream *s = user;
@@ -78,18 +63,21 @@ ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct opti
                    struct answer *out, ob_error *error) {
     struct stream s = {0};
     ob_request *request = NULL;
+    struct cli_sampling sampling;
+    ob_status status = cli_sampling_open(options, &sampling, error);
     ob_request_options request_options = {
         .prompt = prompt->id,
         .prompt_n = prompt->n,
         .max_tokens = (uint32_t)options->max_tokens,
-        .sampling = generate_sampling(options),
+        .sampling = sampling.settings,
         .on_event = on_event,
         .user = &s,
     };
     *out = (struct answer){.seed = request_options.sampling.seed};
     os_mutex_init(&s.lock);
     os_cond_init(&s.news);
-    ob_status status = ob_submit(engine, &request_options, &request, error);
+    if (status == OB_OK) status = ob_submit(engine, &request_options, &request, error);
+    cli_sampling_close(&sampling);
     if (status == OB_OK) {
         follow(&s, request, out);
         ob_release(&request);
@@ -128,7 +116,7 @@ void generate_report(const struct answer *answer, const struct options *options)
     rate("answer", t->predicted_n, t->predicted_n ? t->predicted_n - 1 : 0, t->predicted_ms, text,
          sizeof text);
     if (t->cache_n) snprintf(cached, sizeof cached, " (and %u cached)", t->cache_n);
-    if (options->temp > 0)
+    if (options->temperature > 0 || options->dynatemp_range > 0)
         snprintf(seed, sizeof seed, ", seed %llu", (unsigned long long)answer->seed);
     fprintf(stderr, "%s%s%s, %s%s%s\n", style.dim, prompt, cached, text, seed, style.off);
 }

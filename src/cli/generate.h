@@ -14,8 +14,6 @@ struct answer {
     int output_error; /* errno of the standard output, which takes no more */
 };
 
-/* The sampling settings of the command line; a new seed unless one was given. */
-ob_sampling generate_sampling(const struct options *options);
 /* Runs a prompt until it ends or Ctrl-C is pressed; text goes to stdout as it comes. */
 ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct options *options,
                    struct answer *out, ob_error *error);

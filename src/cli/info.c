@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "cli/cli.h"
 #include "cli/inspect.h"
+#include "cli/sampling.h"
 #include "format/source.h"
 #include "text/chat.h"
 #include "text/tok.h"
@@ -112,8 +113,9 @@ static int show(const struct source *source, const struct options *options) {
         return cli_fail_error(&error);
     }
     if (inspect_metadata(source, &metadata, &error) != OB_OK) return cli_fail_error(&error);
-    json_t *doc = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "file", file_of(source), "formats",
-                            formats_of(source), "tokenizer", tokenizer_of(source), "engine",
+    json_t *doc = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file", file_of(source),
+                            "formats", formats_of(source), "tokenizer", tokenizer_of(source),
+                            "sampling", cli_sampling_json(source), "engine",
                             inspect_plan(source, options), "metadata", metadata, "tensors",
                             tensors_of(source));
     if (doc && options->placement) json_object_set(doc, "placement", placement);

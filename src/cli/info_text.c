@@ -39,6 +39,32 @@ static void print_tokenizer(const json_t *tok) {
         puts("none");
 }
 
+/* What the files say, and the most important of what they do not. */
+static void print_sampling(const json_t *sampling) {
+    static const char *const always[] = {"temperature", "top_k", "top_p", "min_p"};
+    const json_t *files = json_object_get(sampling, "from_files");
+    char line[TEXT];
+    size_t n = json_array_size(files);
+    if (json_object_get(sampling, "error")) {
+        printf("  sampling      refused: %s\n", text(sampling, "error", line));
+        return;
+    }
+    printf("  sampling      ");
+    for (size_t i = 0; i < n + 4; i++) {
+        struct buf value = BUF_INIT;
+        const char *name = i < n ? json_string_value(json_array_get(files, i)) : always[i - n];
+        bool told = i < n;
+        for (size_t j = 0; i >= n && j < n; j++)
+            told |= strcmp(name, json_string_value(json_array_get(files, j))) == 0;
+        if (i >= n && told) continue;
+        inspect_line(json_object_get(sampling, name), &value);
+        printf("%s%s %s%s", i ? ", " : "", name, value.p ? value.p : "",
+               told ? "" : " (ours)");
+        buf_free(&value);
+    }
+    putchar('\n');
+}
+
 static void print_file(const json_t *doc, struct cli_style style) {
     const json_t *file = json_object_get(doc, "file"), *formats = json_object_get(doc, "formats");
     char a[24], b[24], line[TEXT];
@@ -59,6 +85,7 @@ static void print_file(const json_t *doc, struct cli_style style) {
                (int)number(row, "tensors"), cli_plural(number(row, "tensors")), b);
     }
     print_tokenizer(json_object_get(doc, "tokenizer"));
+    print_sampling(json_object_get(doc, "sampling"));
 }
 
 /* What files have is not what is loaded. */

@@ -17,6 +17,7 @@
  * compile, so an option cannot be for a command that is not there. */
 #define ON(name) (1u << COMMAND_##name)
 #define ENGINE (ON(run) | ON(serve) | ON(bench) | ON(eval) | ON(embed))
+#define SAMPLING (ON(run) | ON(serve))
 #define ALL UINT32_MAX
 
 /* clang-format off */
@@ -169,7 +170,8 @@ void option_value(const struct option *option, const struct options *from, struc
     const void *field = (const char *)from + option->offset;
     char number[32];
     const char *text;
-    if (!option->otherwise && !from->given[option - option_list]) return;
+    bool words = option->kind == OPTION_text || option->kind == OPTION_choice; /* NULL: none */
+    if (!words && !option->otherwise && !from->given[option - option_list]) return;
     switch (option->kind) {
     case OPTION_flag: buf_puts(out, *(const option_flag *)field ? "on" : "off"); break;
     case OPTION_text:

@@ -8,6 +8,7 @@
 #include "cli/chat.h"
 #include "cli/cli.h"
 #include "cli/generate.h"
+#include "cli/sampling.h"
 
 static int answer_once(ob_engine *engine, const struct options *options, struct str prompt) {
     ob_error error;
@@ -58,8 +59,10 @@ static int run(const struct options *options) {
     if (options->special && !options->raw)
         return cli_misuse("--special is for --raw: in a chat only the template writes control "
                           "tokens");
-    ob_sampling sampling = generate_sampling(options);
-    if (ob_sampling_check(&sampling, &error) != OB_OK) {
+    struct cli_sampling sampling;
+    ob_status sampled = cli_sampling_open(options, &sampling, &error);
+    cli_sampling_close(&sampling);
+    if (sampled != OB_OK) {
         cli_fail_error(&error);
         return EXIT_USAGE;
     }
@@ -78,9 +81,12 @@ static int run(const struct options *options) {
     if (code == EXIT_OK && cli_engine_open(options, 1, &engine, &error) != OB_OK)
         code = cli_fail_error(&error);
     if (code == EXIT_OK) {
+        struct options with_model = *options;
+        ob_sampling model = ob_engine_sampling(engine);
+        cli_sampling_adopt(&model, &with_model);
         cli_say_context(engine, options);
         os_count_interrupts();
-        code = answer(engine, options, interactive, (struct str){prompt.p, prompt.n});
+        code = answer(engine, &with_model, interactive, (struct str){prompt.p, prompt.n});
     }
     ob_engine_close(&engine);
     buf_free(&prompt);

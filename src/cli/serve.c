@@ -2,7 +2,7 @@
  * serve.c: `1bit serve`: the model behind an HTTP API; see server/. */
 #include <stdlib.h>
 
-#include "cli/cli.h"
+#include "cli/sampling.h"
 #include "server/server.h"
 
 static void say(void *user, const char *line) {
@@ -12,26 +12,55 @@ static void say(void *user, const char *line) {
 
 static void loaded(void *user, const ob_engine *engine) { cli_say_context(engine, user); }
 
+/* What requests do not set: the options that were given, over what the model's files say. */
+static struct cli_sampling sampling;
+
+static void set_sampling(void *user, ob_sampling *model) {
+    struct options with_model = *(const struct options *)user;
+    struct cli_sampling made;
+    ob_error error;
+    cli_sampling_adopt(model, &with_model);
+    if (cli_sampling_open(&with_model, &made, &error) != OB_OK) cli_fail_error(&error);
+    *model = made.settings;
+    cli_sampling_close(&sampling);
+    sampling = made;
+}
+
 static int run(const struct options *options) {
     char *path;
     ob_error error;
+    struct buf template = BUF_INIT;
+    const char *chat_template;
+    if (cli_sampling_open(options, &sampling, &error) != OB_OK) {
+        cli_fail_error(&error);
+        cli_sampling_close(&sampling);
+        return EXIT_USAGE;
+    }
     if (cli_check_kv_memory(options, &error) != OB_OK ||
-        cli_model_path(options->model, &path, &error) != OB_OK)
+        cli_chat_template(options, &template, &chat_template, &error) != OB_OK ||
+        cli_model_path(options->model, &path, &error) != OB_OK) {
+        buf_free(&template);
+        cli_sampling_close(&sampling);
         return cli_fail_error(&error);
+    }
     struct server_options server = {
         .host = options->host,
         .port = (uint16_t)options->port,
         .alias = options->alias,
         .engine = cli_engine_options(options),
         .notice = say,
+        .sampling = set_sampling,
         .loaded = loaded,
         .user = (void *)(uintptr_t)options,
     };
     server.engine.model = path;
+    server.engine.chat_template = chat_template;
     server.engine.parallel = (uint32_t)options->parallel;
     ob_status status = ob_engine_check(&server.engine, &error); /* before anything is said */
     if (status == OB_OK) status = server_run(&server, &error);
     free(path);
+    cli_sampling_close(&sampling);
+    buf_free(&template);
     return status == OB_OK ? EXIT_OK : cli_fail_error(&error);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "decode/vocab.h"
 
 void request_free(struct ob_request *r) {
     if (!r) return;
@@ -17,6 +18,7 @@ void request_free(struct ob_request *r) {
     buf_free(&r->raw);
     buf_free(&r->text);
     free(r->token);
+    free(r->top);
     free(r);
 }
 
@@ -37,12 +39,30 @@ static ob_status check(struct engine *engine, const ob_request_options *o, ob_er
     if (o->prompt_n >= context)
         return error_set(error, OB_ERR_LIMIT, "the prompt has %zu tokens, the context holds %u",
                          o->prompt_n, context);
+    if (o->top_logprobs > OB_TOP_LOGPROBS) {
+        error_set(error, OB_ERR_ARGUMENT, "must be at most %d, not %u", OB_TOP_LOGPROBS,
+                  o->top_logprobs);
+        error_at(error, NULL, "top_logprobs", OB_NO_OFFSET);
+        return OB_ERR_ARGUMENT;
+    }
     for (size_t i = 0; i < o->prompt_n; i++)
         if ((uint32_t)o->prompt[i] >= engine_model(engine)->hp.vocab)
             return error_set(error, OB_ERR_ARGUMENT,
                              "prompt token %zu: id %d is not in the vocabulary", i,
                              (int)o->prompt[i]);
     return OB_OK;
+}
+
+/* The samplers, and what is told of them. */
+static ob_status open_sampling(struct ob_request *r, const struct tok *tok, uint32_t vocab,
+                               uint32_t context, const ob_request_options *o, ob_error *error) {
+    r->logprobs = o->logprobs || o->logprobs_after;
+    r->logprobs_after = o->logprobs_after;
+    r->top_logprobs = r->logprobs ? o->top_logprobs : 0;
+    r->top = r->top_logprobs ? malloc(r->top_logprobs * sizeof *r->top) : NULL;
+    if (r->top_logprobs && !r->top) return error_memory(error, "log probabilities", 0);
+    r->vocab = vocab_of(tok, vocab, context);
+    return sample_open(&o->sampling, &r->vocab, &r->chain, error);
 }
 
 struct ob_request *request_new(struct loop *loop, struct engine *engine, const struct tok *tok,
@@ -66,7 +86,8 @@ struct ob_request *request_new(struct loop *loop, struct engine *engine, const s
     }
     memcpy(r->token, o->prompt, o->prompt_n * sizeof *r->token);
     if (stop_open(o->stop, o->stop_n, &r->stop, error) != OB_OK) goto fail;
-    if (sample_open(&o->sampling, engine_model(engine)->hp.vocab, &r->chain, error) != OB_OK)
+    if (open_sampling(r, tok, engine_model(engine)->hp.vocab, engine_context(engine), o, error) !=
+        OB_OK)
         goto fail;
     r->start_time = os_seconds();
     return r;
@@ -75,7 +96,8 @@ fail:
     return NULL;
 }
 
-static void deliver(struct ob_request *r, int32_t id, float logprob, ob_finish finish,
+/* `drawn` says what is known of the token: id, logprob, top. */
+static void deliver(struct ob_request *r, const ob_event *drawn, ob_finish finish,
                     const ob_error *error) {
     double now = os_seconds();
     if (r->timed)
@@ -84,8 +106,10 @@ static void deliver(struct ob_request *r, int32_t id, float logprob, ob_finish f
         r->timings.prompt_ms = (now - r->start_time) * 1e3;
     ob_event event = {.text = r->text.p ? r->text.p : "",
                       .text_n = r->text.n,
-                      .id = id,
-                      .logprob = logprob,
+                      .id = drawn->id,
+                      .logprob = drawn->logprob,
+                      .top = drawn->top,
+                      .top_n = drawn->top_n,
                       .finish = finish,
                       .timings = r->timings,
                       .error = error};
@@ -97,7 +121,7 @@ void request_finish(struct ob_request *r, ob_finish why, const ob_error *error) 
     buf_clear(&r->raw);
     tok_stream_end(&r->stream, &r->raw);
     if (!stop_add(r->stop, r->raw.p, r->raw.n, &r->text)) stop_end(r->stop, &r->text);
-    deliver(r, -1, 0, why, error);
+    deliver(r, &(ob_event){.id = -1}, why, error);
 }
 
 static bool append(struct ob_request *r, int32_t id) {
@@ -121,18 +145,39 @@ static void blame(struct engine *engine, ob_error *error) {
     error_at(error, source_path(model->source), name, OB_NO_OFFSET);
 }
 
+/* The next token, with its log probabilities if they are wanted. */
+static ob_event draw(struct ob_request *r, const float *logits) {
+    struct sample_input input = {
+        .logits = logits, .history = r->token, .history_n = r->tokens};
+    ob_event drawn = {.id = sample_token(r->chain, &input), .top = r->top};
+    if (r->logprobs && drawn.id >= 0)
+        drawn.logprob = sample_logprobs(r->chain, &input, r->logprobs_after, drawn.id, r->top,
+                                        r->top_logprobs, &drawn.top_n);
+    return drawn;
+}
+
+/* Why there is no token. */
+static void explain(struct engine *engine, int32_t id, ob_error *error) {
+    if (id == SAMPLE_BROKEN) {
+        blame(engine, error);
+        return;
+    }
+    error_set(error, OB_ERR_ARGUMENT, "every token is forbidden");
+    error_at(error, NULL, "logit_bias", OB_NO_OFFSET);
+}
+
 ob_finish request_token(struct ob_request *r, struct engine *engine, const struct tok *tok,
                         const float *logits) {
-    float logprob = 0;
     ob_error error;
-    int32_t id = sample_token(r->chain, logits, r->token, r->tokens, &logprob);
+    ob_event drawn = draw(r, logits);
+    int32_t id = drawn.id;
     if (!r->timed) {
         r->first_time = os_seconds();
         r->timings.prompt_ms = (r->first_time - r->start_time) * 1e3;
         r->timed = true;
     }
     if (id < 0) {
-        blame(engine, &error);
+        explain(engine, id, &error);
         request_finish(r, OB_FINISH_ERROR, &error);
         return OB_FINISH_ERROR;
     }
@@ -149,11 +194,11 @@ ob_finish request_token(struct ob_request *r, struct engine *engine, const struc
     buf_clear(&r->raw);
     tok_stream_add(&r->stream, id, &r->raw);
     if (stop_add(r->stop, r->raw.p, r->raw.n, &r->text)) {
-        deliver(r, id, logprob, OB_FINISH_STOP, NULL);
+        deliver(r, &drawn, OB_FINISH_STOP, NULL);
         return OB_FINISH_STOP;
     }
     bool full = r->tokens - r->prompt_n >= r->max_tokens;
-    deliver(r, id, logprob, OB_FINISH_NONE, NULL);
+    deliver(r, &drawn, OB_FINISH_NONE, NULL);
     if (!full) return OB_FINISH_NONE;
     request_finish(r, OB_FINISH_LENGTH, NULL);
     return OB_FINISH_LENGTH;

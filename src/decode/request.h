@@ -22,7 +22,11 @@ struct ob_request {
     int32_t *token;          /* prompt, then what was generated */
     uint32_t tokens, token_cap, prompt_n, max_tokens;
     struct seq *seq;         /* NULL while waiting; holds token[0..seq_length) */
+    struct sample_vocab vocab;
     struct sample_chain *chain;
+    bool logprobs, logprobs_after;
+    ob_logprob *top;         /* [top_logprobs] of one event */
+    uint32_t top_logprobs;
     struct stop *stop;
     struct tok_stream stream;
     struct buf raw, text;    /* of one event */

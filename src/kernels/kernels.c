@@ -20,8 +20,12 @@ static const struct kernels *const folder[CPU_ISAS] = {
     [CPU_AVX2] = &kernels_table_avx2,
     [CPU_AVXVNNI] = &kernels_table_avxvnni,
     [CPU_AVX512] = &kernels_table_avx512,
+#if defined(OB_AMX)
+    [CPU_AMX] = &kernels_table_amx,
+#endif
 #elif defined(__aarch64__)
     [CPU_NEON] = &kernels_table_neon,
+    [CPU_I8MM] = &kernels_table_i8mm,
 #endif
 };
 
@@ -59,6 +63,16 @@ const char *kernels_origin(const struct kernels *t, size_t offset) {
 }
 
 const struct kernels *kernels_ref(void) { return &kernels_table_ref; }
+
+bool kernels_packs_floats(const struct kernels *t, const struct quant *quant) {
+    enum quant_index index = quant_index_of(quant);
+    return t->float_pack && (index == QUANT_bf16 || index == QUANT_f16);
+}
+
+/* Two pieces of two bytes, of whole blocks of 32 columns. */
+size_t float_packed_bytes(uint32_t cols, uint32_t tokens) {
+    return ((size_t)cols + 31) / 32 * 32 * 4 * tokens;
+}
 
 /* The scores of every row in one page, and the queries in int8. */
 size_t attention_scratch(uint32_t k_dim) {

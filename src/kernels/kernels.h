@@ -60,7 +60,8 @@ size_t act_packed_bytes(uint32_t cols, uint32_t tokens);
  *     acc  = fma(-(d_act * (float)sum_q), min, acc)   only in formats that have mins
  * then bias is added. No other rounding. Lanes are outputs (rows or tokens), never k.
  *
- * Float formats (F32, F16, BF16): x is float rows, the 16-lane sum above over w converted to float.
+ * Float formats (F32, F16, BF16): x is float rows, the 16-lane sum above over w converted to float,
+ * but for tables that pack floats, see below.
  */
 struct linear_job {
     const struct quant *quant; /* format of w */
@@ -69,7 +70,8 @@ struct linear_job {
     uint32_t cols;
     uint32_t tokens;
     const void *x;          /* integer formats: act rows, packed for `quant` if the table packs;
-                               others: float rows [tokens, cols] */
+                               others: float rows [tokens, cols], packed if
+                               kernels_packs_floats() */
     const float *bias;      /* [rows] or NULL */
     float *y;               /* [tokens, y_stride] */
     size_t y_stride;        /* in floats */
@@ -79,6 +81,19 @@ typedef void linear_fn(const struct linear_job *job, uint32_t row0, uint32_t row
 size_t kernels_linear_scratch(void);
 /* Does this format take act rows (true) or float rows? */
 bool kernels_linear_takes_act(const struct quant *quant);
+
+/* A table with float_pack takes the rows for F16 and BF16 weights packed in groups of FLOAT_GROUP
+ * tokens, the last with what is left, one after the other; and adds them up as AMX does (Intel's
+ * manual, TDPBF16PS), denormals and what would be one being 0 in all of this:
+ *     x ~ x0 + x1    x0 = bf16(x), x1 = bf16(x - x0), both to nearest even
+ *     w = w0 + w1    F16: w0 its upper 8 bits, w1 the others; BF16: w0 = w
+ *     y = 0; for each block of 32 columns, filled up with zeros:
+ *         y = y + (w0 . x1); y = y + (w0 . x0); F16: y = y + (w1 . x0)
+ *     a . b: in each half of the columns (BF16: even and odd, F16: the first and the last 16) one
+ *            fused multiply-add a column in order from zero; then the halves' sum
+ * then bias is added. What is not finite, in FP32 or in BF16, makes a y that is not. */
+enum { FLOAT_GROUP = 16 };
+size_t float_packed_bytes(uint32_t cols, uint32_t tokens);
 
 /* ---- attention ----
  * The cache holds, for each layer, page and KV head, one block of 64 positions, K before V, each in
@@ -347,6 +362,9 @@ struct kernels {
      * and at the same time. NULL: linear takes act rows. */
     void (*act_pack)(const struct quant *quant, const struct act *row, uint32_t cols, uint32_t t,
                      uint32_t tokens, void *packed);
+    /* One group: `tokens` rows, of FLOAT_GROUP. NULL: linear takes float rows. */
+    void (*float_pack)(const struct quant *quant, const float *const *row, uint32_t tokens,
+                       uint32_t cols, void *packed);
     linear_fn *linear[QUANT_COUNT];
     /* One row of the embedding matrix, decoded and times scale. */
     void (*embed)(const struct quant *quant, const void *row, uint32_t cols, float scale, float *y);
@@ -437,6 +455,8 @@ struct kernels {
 
 /* The overlay for an ISA the machine has; constant after the first call, thread safe. */
 const struct kernels *kernels_table(enum cpu_isa isa);
+/* Does its linear take packed float rows for this format? */
+bool kernels_packs_floats(const struct kernels *table, const struct quant *quant);
 /* The folder that the member at `offset` of struct kernels comes from: "avx2". */
 const char *kernels_origin(const struct kernels *table, size_t offset);
 /* The definition: same signatures; linear takes float rows for every format. */

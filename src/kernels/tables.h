@@ -10,6 +10,8 @@ extern const struct kernels kernels_table_scalar;
 extern const struct kernels kernels_table_avx2;
 extern const struct kernels kernels_table_avxvnni;
 extern const struct kernels kernels_table_avx512;
+extern const struct kernels kernels_table_amx;
 extern const struct kernels kernels_table_neon;
+extern const struct kernels kernels_table_i8mm;
 
 #endif

@@ -25,14 +25,20 @@ struct new_tensor {
     bool stacked;                  /* a dimension for the experts, even if there is one */
     bool vector;
     bool whole;                    /* whole numbers, I32 there; `to` is F32, as long */
-    uint32_t line;                 /* not 0: a vector in rows so long */
+    uint32_t line;                 /* not 0: a vector in rows so long, a matrix of so many rows */
+    const struct export *of;
     uint32_t parts;
     struct part {
         const struct weight *w;
         uint32_t outer, total, start;
+        uint32_t every;   /* the weight has each row so often */
+        uint32_t each;    /* not 0: of so many rows of a head from `start` on; its own matrix */
+        bool turned;      /* the file has [in, out] */
+        const char *name; /* of rows that are multiplied: by recipe.gguf_factor of it; or NULL */
     } part[PARTS_MAX];
     size_t row_bytes;
     float *row;                    /* scratch, [cols] */
+    float *turned;                 /* scratch, a row of a part that is turned */
     void *encoded;                 /* scratch, [row_bytes] */
 };
 
@@ -100,12 +106,14 @@ static struct new_tensor *find(struct export *e, const char *name) {
     return NULL;
 }
 
-/* Matrices take the wanted format; vectors, routers and what a recurrent op reads stay F32. */
+/* Matrices take the wanted format; vectors, routers and what a recurrent op reads stay F32. `cols`
+ * of the new tensor; changed: its numbers are not the weight's, or not in its rows. */
 static const struct quant *format_for(const struct weight *w, const struct tensor *row,
-                                      const struct quant *type) {
+                                      const struct quant *type, uint32_t cols, bool changed) {
     if (w->rows == 1 || tensor_stays_float(row, w->name)) return quant_list[QUANT_f32];
-    if (!type || w->ternary != 0) return w->quant;
-    return w->cols % type->block == 0 ? type : quant_list[QUANT_f16];
+    if (!type || w->ternary != 0) type = w->quant;
+    bool fits = cols % type->block == 0 && (type->encode || !changed);
+    return fits ? type : quant_list[QUANT_f16];
 }
 
 /* Of the ternary matrix that the file calls `name` (ternary.h). */
@@ -122,15 +130,16 @@ static ob_status add_factor(struct export *e, const struct weight *w, const char
                               .cols = 1,
                               .row_bytes = sizeof w->ternary,
                               .data = &w->ternary};
-    e->tensor[e->count++] = (struct new_tensor){.name = full,
-                                                .to = factor->quant,
-                                                .rows = 1,
-                                                .cols = 1,
-                                                .vector = true,
-                                                .matrices = 1,
-                                                .row_bytes = factor->row_bytes,
-                                                .parts = 1,
-                                                .part = {{factor, 1, 1, 0}}};
+    struct new_tensor *t = &e->tensor[e->count++];
+    *t = (struct new_tensor){.name = full,
+                             .to = factor->quant,
+                             .rows = 1,
+                             .cols = 1,
+                             .vector = true,
+                             .matrices = 1,
+                             .row_bytes = factor->row_bytes,
+                             .parts = 1};
+    t->part[0] = (struct part){.w = factor, .outer = 1, .total = 1, .every = 1};
     return OB_OK;
 }
 
@@ -138,43 +147,113 @@ static uint32_t line_of(const struct build *b, const struct tensor *row, uint32_
     return row->gguf_row ? (uint32_t)formula_value(b->hp, layer, str_of(row->gguf_row)) : 0;
 }
 
-static ob_status add(struct export *e, const struct weight *w, const struct quant *type,
-                     ob_error *error) {
-    uint32_t layer = 0;
-    const struct tensor *row = row_of(e, w, &layer);
-    assert(row); /* it was loaded through one */
-    if (row->gguf_key) return OB_OK;
-    struct build b = {.model = (struct model *)e->model, .hp = (struct hparams *)&e->model->hp};
-    struct transform how = {0}, hf;
+/* How the file has a weight: by its row's from_gguf. */
+struct form {
+    struct transform how;
+    bool heads;           /* rows of a matrix that has other rows of each head, too */
+    uint32_t rows, cols;
+    const char *factor;   /* the row's name, if its numbers are multiplied */
+};
+
+static struct form form_of(const struct export *e, const struct build *b, const struct weight *w,
+                           const struct tensor *row, uint32_t layer) {
+    struct form f = {.factor = e->model->recipe->gguf_factor ? row->name : NULL};
     bool theirs = !row->gguf || *row->gguf; /* llama.cpp has a form of it, or we take our own */
-    if (theirs && row->from_gguf) transform_parse(&b, layer, row->from_gguf, &how);
-    assert(!how.transposed && !how.heads); /* llama.cpp's tensors are ours, or joined */
-    uint32_t rows = row->rows ? w->rows : w->cols;
-    const char *name = spell(e, row->gguf && *row->gguf ? row->gguf : row->name, layer);
+    if (theirs && row->from_gguf) transform_parse(b, layer, row->from_gguf, &f.how);
+    f.heads = f.how.each && (f.how.transposed || f.how.each != w->rows);
+    assert(!f.how.heads && (f.heads || !f.how.transposed)); /* its tensors are ours, or joined */
+    f.rows = row->rows ? w->rows : w->cols;
+    if (f.how.times) f.rows /= f.how.times;
+    f.cols = f.how.transposed ? w->rows : row->rows ? w->cols : 1;
+    return f;
+}
+
+/* A tensor of which the weight is the first part. */
+static struct new_tensor new_for(const struct export *e, const struct build *b,
+                                 const struct weight *w, const struct tensor *row, uint32_t layer,
+                                 const struct form *f, const struct quant *type) {
+    struct transform hf;
+    return (struct new_tensor){
+        .of = e,
+        .to = format_for(w, row, type, f->cols, f->heads || f->factor),
+        .rows = f->heads        ? w->experts * f->how.each
+                : f->how.outer ? f->how.outer * f->how.total
+                               : f->rows,
+        .cols = f->cols,
+        .vector = !row->rows,
+        .whole = transform_parse(b, layer, row->from_hf, &hf) && hf.below > 0,
+        .line = line_of(b, row, layer),
+        .matrices = w->experts && !f->heads ? w->experts : 1,
+        .stacked = w->experts > 0 && !f->heads};
+}
+
+/* The weight of a layer, as tensor or as part of the one called so for `as`, which is that layer or
+ * another that has the same. */
+static ob_status add(struct export *e, const struct weight *w, const struct tensor *row,
+                     uint32_t layer, uint32_t as, const struct quant *type, ob_error *error) {
+    struct build b = {.model = (struct model *)e->model, .hp = (struct hparams *)&e->model->hp};
+    const struct form f = form_of(e, &b, w, row, layer);
+    const struct transform *how = &f.how;
+    const char *name = spell(e, row->gguf && *row->gguf ? row->gguf : row->name, as);
     if (!name) return error_memory(error, "a name", NAME_BYTES);
     struct new_tensor *t = find(e, name);
     if (!t) {
         t = &e->tensor[e->count++];
-        *t = (struct new_tensor){.name = name,
-                                 .to = format_for(w, row, type),
-                                 .rows = how.outer ? how.outer * how.total : rows,
-                                 .cols = row->rows ? w->cols : 1,
-                                 .vector = !row->rows,
-                                 .whole = transform_parse(&b, layer, row->from_hf, &hf) &&
-                                          hf.below > 0,
-                                 .line = line_of(&b, row, layer),
-                                 .matrices = w->experts ? w->experts : 1,
-                                 .stacked = w->experts > 0};
+        *t = new_for(e, &b, w, row, layer, &f, type);
+        t->name = name;
         t->row_bytes = quant_row_bytes(t->to, t->cols);
         t->row = arena_array(&e->arena, t->cols, sizeof *t->row);
         t->encoded = arena_alloc(&e->arena, t->row_bytes);
         if (!t->row || !t->encoded) return error_memory(error, "a row", t->row_bytes);
     }
+    if (how->transposed && !(t->turned = arena_array(&e->arena, w->cols, sizeof *t->turned)))
+        return error_memory(error, "a row", w->cols * sizeof *t->turned);
     assert(t->parts < PARTS_MAX);
-    t->part[t->parts++] =
-        how.outer ? (struct part){w, how.outer, how.total, how.start}
-                  : (struct part){w, 1, rows, 0};
+    t->part[t->parts++] = (struct part){.w = w,
+                                        .outer = how->outer ? how->outer : 1,
+                                        .total = how->outer ? how->total : f.rows,
+                                        .start = f.heads ? how->each_start : how->start,
+                                        .every = how->times ? how->times : 1,
+                                        .each = f.heads ? how->each : 0,
+                                        .turned = how->transposed,
+                                        .name = f.factor};
     return w->ternary != 0 ? add_factor(e, w, name, error) : OB_OK;
+}
+
+/* Embeddings that are the output, too, but multiplied by another factor in GGUF. */
+static ob_status add_output(struct export *e, const struct weight *embeddings,
+                            const struct quant *type, ob_error *error) {
+    uint32_t layer;
+    for (uint32_t i = 0; i < e->model->weights; i++)
+        if (strcmp(e->model->weight[i]->name, "output.weight") == 0) return OB_OK;
+    const struct tensor *row = row_of(e, &(struct weight){.name = "output.weight"}, &layer);
+    return row ? add(e, embeddings, row, 0, 0, type, error) : OB_OK;
+}
+
+/* By its row of the recipe; where llama.cpp wants it again, in the layers that read its keys. */
+static ob_status add_weight(struct export *e, const struct weight *w, const struct quant *type,
+                            ob_error *error) {
+    const struct hparams *hp = &e->model->hp;
+    uint32_t layer = 0;
+    const struct tensor *row = row_of(e, w, &layer);
+    assert(row); /* it was loaded through one */
+    if (row->gguf_key) return OB_OK;
+    ob_status s = add(e, w, row, layer, layer, type, error);
+    if (s == OB_OK && e->model->recipe->gguf_factor && strcmp(row->name, "token_embd.weight") == 0)
+        s = add_output(e, w, type, error);
+    for (uint32_t i = layer + 1; s == OB_OK && row->gguf_again && i < hp->layers; i++)
+        if (hp->shared_use[i] && hp->shared_from[i] == layer)
+            s = add(e, w, row, layer, i, type, error);
+    return s;
+}
+
+/* As many as there may be: some weights have a factor, some are there for each layer. */
+static size_t tensors_at_most(const struct model *m) {
+    size_t again = 0;
+    for (size_t n = 0; recipe_table(m->recipe, n); n++)
+        for (const struct tensor *t = recipe_table(m->recipe, n); t->name; t++)
+            again += t->gguf_again;
+    return 2 * (size_t)m->weights + again * m->hp.layers + 1;
 }
 
 bool export_drops(const struct model *model, const struct weight *w) {
@@ -189,10 +268,11 @@ ob_status export_open(const struct model *model, const struct quant *type, struc
     struct export *e = *out = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an export", sizeof *e);
     e->model = model;
-    e->tensor = arena_array(&e->arena, 2 * (size_t)model->weights, sizeof *e->tensor);
+    e->tensor = arena_array(&e->arena, tensors_at_most(model), sizeof *e->tensor);
     ob_status s = e->tensor ? OB_OK : error_memory(error, "tensors", model->weights);
     for (uint32_t i = 0; s == OB_OK && i < model->weights; i++)
-        if (!export_drops(model, model->weight[i])) s = add(e, model->weight[i], type, error);
+        if (!export_drops(model, model->weight[i]))
+            s = add_weight(e, model->weight[i], type, error);
     if (s != OB_OK) export_close(out);
     return s;
 }
@@ -217,22 +297,50 @@ struct export_row export_at(const struct export *export, size_t i) {
 
 const char *export_architecture(const struct export *export) {
     const struct recipe *r = export->model->recipe;
-    if (r->gguf_is_theirs) return r->model_type;
     return r->gguf ? r->gguf : r->written_as ? r->written_as : r->model_type;
 }
 
 /* ---- their bytes ----------------------------------------------------------------------------- */
 
+static void multiply(struct new_tensor *t, const char *name, uint32_t r) {
+    const struct model *m = t->of->model;
+    struct build b = {.model = (struct model *)m, .hp = (struct hparams *)&m->hp};
+    const float factor = m->recipe->gguf_factor(&b, name, r);
+    for (uint32_t i = 0; i < t->cols; i++) t->row[i] *= factor;
+}
+
+/* Row r of what heads' matrices are joined in. */
+static const void *encode_head_row(struct new_tensor *t, uint32_t r) {
+    const struct part *p = t->part;
+    uint32_t head = r / p->each, at = r % p->each;
+    while (at < p->start || at - p->start >= (p->turned ? p->w->cols : p->w->rows)) p++;
+    const struct weight *w = p->w;
+    const char *matrix = w->expert[head];
+    at -= p->start;
+    if (!p->turned) {
+        w->quant->decode(matrix + at * w->row_bytes, t->row, t->cols / w->quant->block);
+    } else {
+        for (uint32_t c = 0; c < t->cols; c++) {
+            w->quant->decode(matrix + c * w->row_bytes, t->turned, w->cols / w->quant->block);
+            t->row[c] = t->turned[at];
+        }
+    }
+    t->to->encode(t->row, t->encoded, t->cols / t->to->block);
+    return t->encoded;
+}
+
 /* Row r of matrix m, as the file has it. */
 static const void *encode_row(struct new_tensor *t, uint32_t m, uint32_t r) {
     const struct weight *w = NULL;
+    const struct part *p = NULL;
     size_t row = 0;
+    if (t->part[0].each) return encode_head_row(t, r);
     for (uint32_t i = 0; i < t->parts && !w; i++) {
-        const struct part *p = &t->part[i];
+        p = &t->part[i];
         uint32_t run = (t->vector ? p->w->cols : p->w->rows) / p->outer, at = r % p->total;
         if (at < p->start || at >= p->start + run) continue;
         w = p->w;
-        row = (size_t)(r / p->total) * run + at - p->start;
+        row = ((size_t)(r / p->total) * run + at - p->start) * p->every;
     }
     assert(w); /* the parts are all of it */
     size_t row_bytes = t->vector ? w->quant->bytes : w->row_bytes;
@@ -243,8 +351,9 @@ static const void *encode_row(struct new_tensor *t, uint32_t m, uint32_t r) {
         memcpy((char *)t->encoded + i * sizeof number, &(int32_t){(int32_t)number}, sizeof number);
     }
     if (t->whole) return t->encoded;
-    if (w->quant == t->to) return from;
+    if (w->quant == t->to && !p->name) return from;
     w->quant->decode(from, t->row, t->cols / w->quant->block);
+    if (p->name) multiply(t, p->name, (uint32_t)row);
     t->to->encode(t->row, t->encoded, t->cols / t->to->block);
     return t->encoded;
 }
@@ -280,7 +389,7 @@ static bool full_key(const struct export *e, const char *pattern, char out[NAME_
 static bool lists_recurrent(const struct model *m) {
     for (const struct key *const *table = m->recipe->keys; *table; table++)
         if (*table == deltanet_keys) return true;
-    return false;
+    return m->recipe->gguf_lists_recurrent;
 }
 
 /* May layers in which it is 0 be given what the others have? Those with experts have no MLP of
@@ -609,6 +718,11 @@ void export_put(struct export *e, struct gguf_writer *w) {
             out.dim[1] = t->line ? t->rows / t->line : t->matrices;
         }
         out.ndim = (t->vector && !t->line ? 1 : 2) + t->stacked;
+        if (t->line && !t->vector) {
+            out.dim[1] = t->line;
+            out.dim[2] = t->rows / t->line;
+            out.ndim = 3;
+        }
         gguf_put_tensor(w, &out);
     }
     put_rope_tensors(e, w);

@@ -29,24 +29,24 @@ static const struct key keys[] = {
 /* The streams but the first, a matrix each; GGUF has them in one tensor. */
 #define STREAM(n)                                                                                \
     MATRIX("altup_proj." #n, "{m}altup_projections." #n ".weight", "stream_" #n "*width", "width", \
-           REQUIRED, .gguf = "altup_proj.weight",                                                \
+           REQUIRED, .gguf = "altup_proj.weight", .gguf_row = "width",                           \
            .from_gguf = "part(1,others*width," #n "*width)"),                                    \
     MATRIX("altup_unembd_proj." #n, "{m}altup_unembed_projections." #n ".weight",                \
            "stream_" #n "*width", "width", REQUIRED, .gguf = "altup_unembd_proj.weight",         \
-           .from_gguf = "part(1,others*width," #n "*width)")
+           .gguf_row = "width", .from_gguf = "part(1,others*width," #n "*width)")
 
 static const struct tensor tensors[] = {
     MATRIX("blk.{i}.attn_q.weight", LAYER "self_attn.q_proj.weight", "heads*k_dim", "width",
            REQUIRED),
     MATRIX("blk.{i}.attn_k.weight", LAYER "self_attn.k_proj.weight", "kv_heads*k_dim", "width",
-           REQUIRED),
+           REQUIRED, .gguf_again = true),
     MATRIX("blk.{i}.attn_v.weight", LAYER "self_attn.v_proj.weight", "kv_heads*k_dim", "width",
-           REQUIRED),
+           REQUIRED, .gguf_again = true),
     MATRIX("blk.{i}.attn_output.weight", LAYER "self_attn.o_proj.weight", "width", "heads*k_dim",
            REQUIRED),
     VECTOR("blk.{i}.attn_q_norm.weight", LAYER "self_attn.q_norm.weight", "k_dim", REQUIRED),
     VECTOR("blk.{i}.attn_k_norm.weight", LAYER "self_attn.k_norm.weight",
-           "kv_heads/kv_heads*k_dim", REQUIRED),
+           "kv_heads/kv_heads*k_dim", REQUIRED, .gguf_again = true),
     MATRIX("blk.{i}.laurel_l.weight", LAYER "laurel.linear_left.weight", "rank", "width",
            REQUIRED),
     MATRIX("blk.{i}.laurel_r.weight", LAYER "laurel.linear_right.weight", "width", "rank",

@@ -11,6 +11,18 @@
 #define MLP(name) "{m}layers.{i}.block_sparse_moe." name ".weight|{m}layers.{i}.mlp." name ".weight"
 #define EXPERT(name) "{m}layers.{i}.block_sparse_moe.experts.{e}." name ".weight"
 
+/* In GGUF as many heads as attention has. */
+static const struct key keys[] = {
+    WHOLE("conv", "{arch}.ssm.conv_kernel", "linear_conv_kernel_dim|short_conv_kernel_size",
+          OPTIONAL, 4, 1, 64),
+    WHOLE("lin_k", "{arch}.kda.head_dim", "linear_key_head_dim|linear_head_dim", REQUIRED, 0, 1,
+          4096),
+    WHOLE("lin_v", NULL, "linear_value_head_dim|linear_head_dim", OPTIONAL, 0, 1, 4096),
+    WHOLE("lin_k_heads", NULL, "linear_num_key_heads|linear_num_heads", OPTIONAL, 0, 1, 4096),
+    WHOLE("lin_v_heads", NULL, "linear_num_value_heads|linear_num_heads", OPTIONAL, 0, 1, 4096),
+    {0},
+};
+
 static const struct tensor tensors[] = {
     KDA_TENSORS("self_attn", "o_proj"),
     MATRIX("blk.{i}.ssm_f_a.weight", AT("f_a_proj.weight"), "recurrent*lin_k", "width", REQUIRED),
@@ -38,8 +50,18 @@ static const struct tensor tensors[] = {
     {0},
 };
 
+static ob_status read_heads(struct build *b, const char *name, ob_error *error) {
+    if (build_whole(b, name)) return OB_OK;
+    if (source_kind(b->meta) == SOURCE_GGUF)
+        return build_set(b, name, (double)b->hp->heads[0], error);
+    return build_refuse(b, OB_ERR_FORMAT, NULL, "linear_num_heads", error, "is missing");
+}
+
 static ob_status derive(struct build *b, ob_error *error) {
-    ob_status s = kda_derive(b, error);
+    ob_status s = read_heads(b, "lin_k_heads", error);
+    if (s == OB_OK) s = read_heads(b, "lin_v_heads", error);
+    if (s == OB_OK) s = build_set(b, "inner", 0, error);
+    if (s == OB_OK) s = kda_derive(b, error);
     for (uint32_t i = 0; s == OB_OK && i < b->hp->layers; i++) b->hp->no_rope[i] = true;
     return s;
 }
@@ -60,9 +82,10 @@ static value_id layer(struct build *b, value_id x) {
 
 const struct recipe model_kimi_linear = {
     .family = "kimi_linear",
+    .gguf = "kimi-linear",
     .model_type = "kimi_linear",
     .hf_class = "KimiLinearForCausalLM",
-    KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys, deltanet_keys, kda_keys),
+    KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys, keys, kda_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, tensors),
     .derive = derive,
     .layer = layer,

@@ -9,12 +9,14 @@
 #include "models/blocks/moe.h"
 #include "models/blocks/rope.h"
 
+/* In GGUF one factor of what is added to, and none of what is added. */
+#define ALPHA "{arch}.residual_scale"
 static const struct key keys[] = {
-    REAL("linear_alpha", NULL, "linear_attn_alpha_factor", OPTIONAL, 1, 0, 0),
+    REAL("linear_alpha", ALPHA, "linear_attn_alpha_factor", OPTIONAL, 1, 0, 0),
     REAL("linear_beta", NULL, "linear_attn_beta_factor", OPTIONAL, 1, 0, 0),
-    REAL("full_alpha", NULL, "full_attn_alpha_factor", OPTIONAL, 1, 0, 0),
+    REAL("full_alpha", ALPHA, "full_attn_alpha_factor", OPTIONAL, 1, 0, 0),
     REAL("full_beta", NULL, "full_attn_beta_factor", OPTIONAL, 1, 0, 0),
-    REAL("mlp_alpha", NULL, "mlp_alpha_factor", OPTIONAL, 1, 0, 0),
+    REAL("mlp_alpha", ALPHA, "mlp_alpha_factor", OPTIONAL, 1, 0, 0),
     REAL("mlp_beta", NULL, "mlp_beta_factor", OPTIONAL, 1, 0, 0),
     {0},
 };
@@ -22,18 +24,21 @@ static const struct key keys[] = {
 #define AT(name) "{m}layers.{i}.self_attn." name
 #define EXPERT(name) "{m}layers.{i}.block_sparse_moe.experts.{e}." name ".weight"
 #define OF_HEADS(start) "part(light,3*k_dim," start ")"
+#define JOINED(start) \
+    .from_hf = OF_HEADS(start), .gguf = "blk.{i}.attn_qkv.weight", .from_gguf = OF_HEADS(start)
 #define LIGHT(name, hf, ...) \
     MATRIX("blk.{i}." name ".weight", AT(hf ".weight"), "recurrent*light*k_dim", "width", \
            REQUIRED, ##__VA_ARGS__)
 
 static const struct tensor tensors[] = {
-    LIGHT("light_q", "qkv_proj", .from_hf = OF_HEADS("0")),
-    LIGHT("light_k", "qkv_proj", .from_hf = OF_HEADS("k_dim")),
-    LIGHT("light_v", "qkv_proj", .from_hf = OF_HEADS("2*k_dim")),
-    LIGHT("light_gate", "output_gate"),
-    VECTOR("blk.{i}.light_norm.weight", AT("norm.weight"), "recurrent*light*k_dim", REQUIRED),
+    LIGHT("light_q", "qkv_proj", JOINED("0")),
+    LIGHT("light_k", "qkv_proj", JOINED("k_dim")),
+    LIGHT("light_v", "qkv_proj", JOINED("2*k_dim")),
+    LIGHT("light_gate", "output_gate", .gguf = "blk.{i}.attn_gate.weight"),
+    VECTOR("blk.{i}.light_norm.weight", AT("norm.weight"), "recurrent*light*k_dim", REQUIRED,
+           .gguf = "blk.{i}.attn_norm_2.weight"),
     MATRIX("blk.{i}.light_output.weight", AT("out_proj.weight"), "recurrent*width", "light*k_dim",
-           REQUIRED),
+           REQUIRED, .gguf = "blk.{i}.attn_output.weight"),
     KNOWN("blk.{i}.slope_rate", AT("slope_rate"), "follows from the layer's number"),
     KNOWN("blk.{i}.query_decay", AT("query_decay"), "of blocks, which we do not cut"),
     KNOWN("blk.{i}.key_decay", AT("key_decay"), "of blocks, which we do not cut"),
@@ -116,6 +121,8 @@ static value_id layer(struct build *b, value_id x) {
 
 const struct recipe model_minimax = {
     .family = "minimax",
+    .gguf = "minimax-01",
+    .gguf_lists_recurrent = true,
     .model_type = "minimax",
     .hf_class = "MiniMaxForCausalLM",
     KEYS(decoder_keys, decoder_window_keys, moe_keys, keys),

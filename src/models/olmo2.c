@@ -66,6 +66,7 @@ const struct recipe model_olmo2 = {
 
 const struct recipe model_olmo3 = {
     .family = "olmo3",
+    .written_as = "olmo2",
     .model_type = "olmo3",
     .hf_class = "Olmo3ForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, keys_3),

@@ -74,7 +74,9 @@ struct tensor {
     const char *reason;  /* UNUSED: why it is not needed; then a name may end with '*' */
     const char *gguf, *from_gguf; /* where GGUF has it in another, "blk.{i}.attn_qkv.weight" */
     const char *gguf_key; /* of one number a layer, which GGUF has in this list among its keys */
-    const char *gguf_row; /* of a vector that llama.cpp wants in rows: how long they are */
+    const char *gguf_row; /* of a vector that llama.cpp wants in rows: how long they are; of a
+                             matrix that it wants in several: how many rows each has */
+    bool gguf_again;      /* it wants one in layers, too, that read another's keys: that one's */
 };
 #define MATRIX(name_, hf_, rows_, cols_, need_, ...) \
     {.name = name_, .hf = hf_, .rows = rows_, .cols = cols_, .need = need_, ##__VA_ARGS__}
@@ -92,9 +94,8 @@ struct build;
 struct recipe {
     const char *family;      /* "qwen2" */
     const char *gguf;        /* general.architecture, NULL = has no GGUF spelling of its own */
-    bool gguf_is_theirs;     /* llama.cpp's files are read; a file of ours has its weights in
-                                another form, so it is named by model_type */
     const char *also_gguf;   /* another that files of the family say */
+    bool gguf_lists_recurrent; /* which layers are, a list says; else those without key heads */
     const char *written_as;  /* another row's, by whose name llama.cpp reads such models, too */
     const char *model_type;  /* config.json's; further ones in also_type */
     const char *also_type;
@@ -115,6 +116,9 @@ struct recipe {
     /* Of encoders, on the last states: what the model's own head says of a sequence (ROWS_SEQS), or
      * NO_VALUE where the file has no head. */
     value_id (*head)(struct build *b, value_id x);
+    /* What row r of the weight, or of the vector, with this name in the tables has been multiplied
+     * by in GGUF; derive sees to it that the model of such a file multiplies no more. NULL: 1. */
+    float (*gguf_factor)(const struct build *b, const char *name, uint32_t r);
     /* Instead of the default: layers 0 .. n-1 in order. */
     value_id (*body)(struct build *b, value_id x);
 };

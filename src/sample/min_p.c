@@ -5,24 +5,30 @@
 
 #include "sample/sampler.h"
 
-static ob_status check(const ob_sampling *settings, ob_error *error) {
-    float p = settings->min_p;
-    if (!(p >= 0 && p <= 1)) return sample_refuse(error, "min_p", "from 0 to 1", (double)p);
-    return OB_OK;
-}
-
 static bool active(const ob_sampling *settings) { return settings->min_p > 0; }
 
-static void apply(struct sample_list *list, const struct sample_context *context) {
-    double least = (double)sample_list_best(list).logit + log((double)context->settings->min_p);
-    uint32_t n = 0, sorted = 0;
-    for (uint32_t i = 0; i < list->n; i++) {
-        if ((double)list->item[i].logit < least) continue;
-        if (i < list->sorted) sorted++;
-        list->item[n++] = list->item[i];
-    }
-    list->n = n;
-    list->sorted = sorted;
+/* The greatest float at or below a limit: the comparison is exact. */
+static float at_least(double x) {
+    float f = (float)x;
+    return (double)f < x ? nextafterf(f, INFINITY) : f;
 }
 
-const struct sampler sampler_min_p = {"min_p", check, active, apply};
+static void apply(struct sample_list *list, const struct sample_context *context) {
+    uint32_t keep = (uint32_t)context->settings->min_keep;
+    float low = at_least((double)sample_list_best(list).logit +
+                         log((double)context->settings->min_p));
+    if (keep > 1) { /* the limit may leave too few: then it is the logit of the last that stays */
+        sample_list_gather(list);
+        sample_list_sort(list, keep);
+        float last = list->item[(keep < list->n ? keep : list->n) - 1].logit;
+        if (last < low) {
+            list->n = keep < list->n ? keep : list->n;
+            list->sorted = list->n;
+            return;
+        }
+    }
+    sample_list_keep(list, low, INFINITY);
+}
+
+const struct sampler sampler_min_p = {
+    .name = "min_p", .keeps_best = true, .active = active, .apply = apply};

@@ -4,28 +4,23 @@
  * frequency penalty is then subtracted for each occurrence and the presence penalty once (as in
  * OpenAI's API). */
 #include <float.h>
-#include <math.h>
+#include <stdlib.h>
 
+#include "base/error.h"
 #include "sample/sampler.h"
-
-static ob_status check(const ob_sampling *settings, ob_error *error) {
-    float repeat = settings->repeat_penalty, frequency = settings->frequency_penalty,
-          presence = settings->presence_penalty;
-    if (!(repeat > 0 && isfinite(repeat)))
-        return sample_refuse(error, "repeat_penalty", "above 0", (double)repeat);
-    if (!isfinite(frequency))
-        return sample_refuse(error, "frequency_penalty", "finite", (double)frequency);
-    if (!isfinite(presence))
-        return sample_refuse(error, "presence_penalty", "finite", (double)presence);
-    if (settings->penalty_last_n < -1)
-        return sample_refuse(error, "penalty_last_n", "at least -1", settings->penalty_last_n);
-    return OB_OK;
-}
 
 static bool active(const ob_sampling *settings) {
     return settings->penalty_last_n != 0 &&
            (settings->repeat_penalty != 1 || settings->frequency_penalty != 0 ||
             settings->presence_penalty != 0);
+}
+
+/* How often each token occurs; all zero between steps. */
+static ob_status open(const ob_sampling *settings, const struct sample_vocab *vocab, void **state,
+                      ob_error *error) {
+    (void)settings;
+    *state = calloc(vocab->size, sizeof(uint32_t));
+    return *state ? OB_OK : error_memory(error, "token counts", vocab->size * sizeof(uint32_t));
 }
 
 /* Large penalties must not make infinities out of finite logits. */
@@ -37,18 +32,23 @@ static float penalized(float logit, uint32_t count, const ob_sampling *settings)
 }
 
 static void apply(struct sample_list *list, const struct sample_context *context) {
+    uint32_t *count = context->state;
     size_t n = context->history_n, last = (size_t)context->settings->penalty_last_n;
     if (context->settings->penalty_last_n < 0 || last > n) last = n;
     const int32_t *window = context->history + (n - last);
     for (size_t i = 0; i < last; i++)
-        if (window[i] >= 0 && (uint32_t)window[i] < list->vocab) list->count[window[i]]++;
-    for (uint32_t i = 0; i < list->n; i++) {
-        uint32_t count = list->count[list->item[i].id];
-        if (count) list->item[i].logit = penalized(list->item[i].logit, count, context->settings);
+        if (window[i] >= 0 && (uint32_t)window[i] < list->vocab) count[window[i]]++;
+    sample_list_edit(list);
+    for (size_t i = 0; i < last; i++) {
+        float *logit = sample_list_find(list, window[i]);
+        if (!logit || !count[window[i]]) continue; /* or done already */
+        *logit = penalized(*logit, count[window[i]], context->settings);
+        count[window[i]] = 0;
     }
-    for (size_t i = 0; i < last; i++)
-        if (window[i] >= 0 && (uint32_t)window[i] < list->vocab) list->count[window[i]] = 0;
-    list->sorted = 0;
+    sample_list_edited(list, window, last);
+    for (size_t i = 0; i < last; i++) /* those that are no candidates */
+        if (window[i] >= 0 && (uint32_t)window[i] < list->vocab) count[window[i]] = 0;
 }
 
-const struct sampler sampler_penalties = {"penalties", check, active, apply};
+const struct sampler sampler_penalties = {
+    .name = "penalties", .active = active, .apply = apply, .open = open, .close = free};

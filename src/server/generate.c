@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "server/internal.h"
+#include "server/logprobs.h"
 #include "server/reply.h"
 #include "server/sse.h"
 #include "server/clean.h"
@@ -33,21 +34,29 @@ struct generation {
     struct job end;
     char id[48];
     json_int_t created;
-    bool stream, include_usage;
+    bool stream, include_usage, logprobs, logprobs_after;
+    const ob_engine *engine;
     os_mutex lock;
     /* under lock */
     ob_request *request;  /* NULL before submitting and after the end */
     bool submitted;       /* ob_submit has returned */
     bool gone, overflow;  /* the client: hung up, does not read */
     bool stopped;         /* by the server's end */
-    struct buf pending;   /* clean text; of a stream: each piece with its length before it */
+    struct buf pending;   /* clean text; of a stream: pieces with their heads */
+    struct buf records;   /* of logprobs.h; of a stream: the wording's */
     ob_finish finish;     /* != NONE: the last event came */
     ob_timings timings;
     ob_error error;       /* why it failed, if it did */
     /* of the wording: the I/O thread's or generation_end's */
     struct think think;
     struct buf taken, thought, text;
+    size_t offset; /* of the log probabilities */
     bool opened;
+};
+
+/* Before each piece of a stream: the bytes of its text and of the records behind that. */
+struct piece_head {
+    uint32_t text, records;
 };
 
 struct server_link *generation_link(struct generation *g) { return &g->link; }
@@ -102,12 +111,22 @@ static unsigned failure(struct generation *g, char *line, size_t size) {
         return REPLY_UNAVAILABLE;
     }
     ob_error_line(&g->error, line, size);
-    return REPLY_BROKEN;
+    return reply_status_of(&g->error);
 }
 
 /* ---- a stream -------------------------------------------------------------------------------- */
 
-static void put_chunk(const struct generation *g, struct buf *out, json_t *choice) {
+/* Log probabilities that no choice has yet go to this one. */
+static void add_logprobs(struct generation *g, json_t *choice) {
+    if (!choice || !g->records.n) return;
+    json_object_set_new(choice, "logprobs",
+                        g->wording->logprobs(g->engine, (struct str){g->records.p, g->records.n},
+                                             g->logprobs_after, &g->offset));
+    buf_clear(&g->records);
+}
+
+static void put_chunk(struct generation *g, struct buf *out, json_t *choice) {
+    add_logprobs(g, choice);
     sse_json(out, object_json(g, g->wording->chunk, json_pack("[o]", choice)));
 }
 
@@ -132,6 +151,7 @@ static void put_end(struct generation *g, struct buf *out) {
     think_end(&g->think, &g->thought, &g->text);
     put_pieces(g, out);
     json_t *choice = g->wording->ending(finish_word(g->finish));
+    add_logprobs(g, choice);
     json_t *last = object_json(g, g->wording->chunk, json_pack("[o]", choice));
     json_object_set_new(last, "timings", timings_json(&g->timings));
     sse_json(out, last);
@@ -156,13 +176,15 @@ static enum http_more stream_read(void *user, struct buf *out) {
     if (cut) return HTTP_BREAK;
     if (!g->opened && g->wording->opening) put_chunk(g, out, g->wording->opening());
     g->opened = true;
-    uint32_t n;
-    for (size_t at = 0; at < g->taken.n; at += n) {
-        memcpy(&n, g->taken.p + at, sizeof n);
-        at += sizeof n;
-        think_add(&g->think, (struct str){g->taken.p + at, n}, &g->thought, &g->text);
+    struct piece_head head;
+    for (size_t at = 0; at < g->taken.n; at += head.text + head.records) {
+        memcpy(&head, g->taken.p + at, sizeof head);
+        at += sizeof head;
+        buf_add(&g->records, g->taken.p + at + head.text, head.records);
+        think_add(&g->think, (struct str){g->taken.p + at, head.text}, &g->thought, &g->text);
         put_pieces(g, out);
     }
+    if (g->records.failed) out->failed = true;
     if (!ended) return HTTP_WAIT;
     put_end(g, out);
     return HTTP_END;
@@ -174,20 +196,30 @@ static void cancel_locked(struct generation *g) {
     if (g->request) ob_cancel(g->request);
 }
 
-static void add_piece(struct generation *g, struct str text) {
+static void add_piece(struct generation *g, const ob_event *event) {
+    struct str text = {event->text, event->text_n};
     size_t start = g->pending.n;
-    uint32_t n = 0;
-    if (g->stream) buf_add(&g->pending, &n, sizeof n);
+    struct piece_head head = {0};
+    if (!g->stream) {
+        clean_text(&g->pending, text);
+        if (g->logprobs) logprobs_add(&g->records, event);
+        if (g->records.failed) g->pending.failed = true;
+        return;
+    }
+    buf_add(&g->pending, &head, sizeof head);
     clean_text(&g->pending, text);
-    if (g->pending.failed || !g->stream) return;
-    n = (uint32_t)(g->pending.n - start - sizeof n);
-    memcpy(g->pending.p + start, &n, sizeof n);
+    head.text = (uint32_t)(g->pending.n - start - sizeof head);
+    if (g->logprobs) logprobs_add(&g->pending, event);
+    if (g->pending.failed) return;
+    head.records = (uint32_t)(g->pending.n - start - sizeof head) - head.text;
+    memcpy(g->pending.p + start, &head, sizeof head);
 }
 
 static void on_event(void *user, const ob_event *event) {
     struct generation *g = user;
     os_lock(&g->lock);
-    if (event->text_n && !g->overflow) add_piece(g, (struct str){event->text, event->text_n});
+    bool says = event->text_n || (g->logprobs && event->id >= 0);
+    if (says && !g->overflow) add_piece(g, event);
     if (g->pending.failed || (g->stream && g->pending.n > PENDING_MAX)) {
         g->overflow = true;
         buf_free(&g->pending);
@@ -198,7 +230,7 @@ static void on_event(void *user, const ob_event *event) {
     if (event->error) g->error = *event->error;
     /* Whoever comes last, this or the return of ob_submit, hands over to generation_end. */
     bool end = g->finish != OB_FINISH_NONE && g->submitted;
-    if (g->finish != OB_FINISH_NONE || event->text_n) http_wake(g->x);
+    if (g->finish != OB_FINISH_NONE || says) http_wake(g->x);
     os_unlock(&g->lock);
     if (end) server_push(g->server, &g->end);
 }
@@ -218,6 +250,7 @@ static void answer_whole(struct generation *g) {
     if (!g->thought.failed && !g->text.failed)
         choice = g->wording->answer((struct str){g->thought.p, g->thought.n},
                                     (struct str){g->text.p, g->text.n}, finish_word(g->finish));
+    add_logprobs(g, choice);
     json_t *json = object_json(g, g->wording->whole, json_pack("[o]", choice));
     json_object_set_new(json, "usage", usage_json(&g->timings));
     json_object_set_new(json, "timings", timings_json(&g->timings));
@@ -269,6 +302,7 @@ static void generation_free(void *user) {
     struct generation *g = user;
     think_free(&g->think);
     buf_free(&g->pending);
+    buf_free(&g->records);
     buf_free(&g->taken);
     buf_free(&g->thought);
     buf_free(&g->text);
@@ -290,6 +324,8 @@ static struct generation *generation_new(struct server *server, struct http_exch
     g->created = (json_int_t)time(NULL);
     g->stream = params->stream;
     g->include_usage = params->include_usage;
+    g->logprobs = params->logprobs || params->logprobs_after;
+    g->logprobs_after = params->logprobs_after;
     snprintf(g->id, sizeof g->id, "%s-%016llx%08x", wording->id, (unsigned long long)os_random(),
              (unsigned)os_random());
     os_mutex_init(&g->lock);
@@ -324,6 +360,7 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
     ob_engine_info info;
     ob_request *handle;
     struct http_exchange *x = g->x;
+    g->engine = engine;
     ob_engine_get_info(engine, &info);
     ob_status s =
         info.encoder ? error_set(&error, OB_ERR_UNSUPPORTED,
@@ -344,6 +381,9 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
                                             .sampling = params->sampling, .stop = params->stop,
                                             .stop_n = params->stops,
                                             .ignore_eos = params->ignore_eos,
+                                            .logprobs = params->logprobs,
+                                            .logprobs_after = params->logprobs_after,
+                                            .top_logprobs = params->top_logprobs,
                                             .on_event = on_event, .user = g},
                       &handle, &error);
         if (s != OB_OK) http_release(x);
@@ -351,6 +391,8 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
     ob_tokens_free(&prompt);
     if (s != OB_OK) {
         if (strcmp(error.where, "order") == 0) strcpy(error.where, "samplers");
+        if (strcmp(error.where, "dry_breakers") == 0)
+            strcpy(error.where, "dry_sequence_breakers");
         server_leave(g->server, g);
         reply_ob_error(x, &error);
         return;
@@ -369,7 +411,8 @@ void generation_start(struct server *server, struct http_exchange *x,
     struct str body = http_request(x)->body;
     ob_status s = params_parse(body, &request, &error);
     http_drop_body(x);
-    if (s == OB_OK) s = params_read(request, &params, &error);
+    ob_sampling defaults = server_sampling(server);
+    if (s == OB_OK) s = params_read(request, &defaults, &params, &error);
     struct generation *g = s == OB_OK ? generation_new(server, x, wording, &params) : NULL;
     ob_engine *engine = g ? server_enter(server, g) : NULL;
     if (s != OB_OK) reply_ob_error(x, &error);

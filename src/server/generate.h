@@ -26,6 +26,8 @@ struct wording {
     json_t *(*opening)(void); /* of the first chunk; no function: there is none */
     json_t *(*piece)(struct str text, bool thought);
     json_t *(*ending)(const char *finish);
+    /* "logprobs" of a choice, from records of logprobs.h; *offset starts at 0. */
+    json_t *(*logprobs)(const ob_engine *engine, struct str records, bool after, size_t *offset);
 };
 
 /* Answers the exchange, now or later. On a worker thread. `wording` must stay. */

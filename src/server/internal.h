@@ -14,6 +14,8 @@ const char *server_model(const struct server *server);
 int64_t server_created(const struct server *server); /* seconds since 1970 */
 /* NULL while it loads. The engine closes only when all that entered have left. */
 const ob_engine *server_loaded(struct server *server);
+/* What requests do not set. Only once it is loaded; strings live as long as the engine. */
+ob_sampling server_sampling(struct server *server);
 void server_push(struct server *server, struct job *job);
 
 /* A generation uses the engine between the two. NULL: the server stops. */

@@ -2,8 +2,6 @@
  * params.c: see params.h. */
 #include "server/params.h"
 
-#include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -50,45 +48,6 @@ static const json_t *get(const json_t *request, const char *field) {
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
-
-/* Those of ob_sampling that are one number. */
-static const struct number {
-    const char *field;
-    size_t offset;
-    bool real;
-    double min, max;
-    const char *what;
-} numbers[] = {
-#define FIELD(member) offsetof(ob_sampling, member)
-    {"temperature", FIELD(temperature), true, 0, 1e4, "a number from 0 to 10000"},
-    {"top_k", FIELD(top_k), false, -1, INT32_MAX, "an integer, -1 or more"},
-    {"top_p", FIELD(top_p), true, 0, 1, "a number from 0 to 1"},
-    {"min_p", FIELD(min_p), true, 0, 1, "a number from 0 to 1"},
-    {"repeat_penalty", FIELD(repeat_penalty), true, 1e-4, 1e4, "a number from 0.0001 to 10000"},
-    {"frequency_penalty", FIELD(frequency_penalty), true, -1e4, 1e4,
-     "a number from -10000 to 10000"},
-    {"presence_penalty", FIELD(presence_penalty), true, -1e4, 1e4,
-     "a number from -10000 to 10000"},
-    {"repeat_last_n", FIELD(penalty_last_n), false, -1, INT32_MAX, "an integer, -1 or more"},
-    {"penalty_last_n", FIELD(penalty_last_n), false, -1, INT32_MAX, "an integer, -1 or more"},
-#undef FIELD
-};
-
-static ob_status read_numbers(const json_t *request, ob_sampling *sampling, ob_error *error) {
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        const struct number *n = &numbers[i];
-        const json_t *value = get(request, n->field);
-        if (!value) continue;
-        double x = json_number_value(value);
-        if (!(n->real ? json_is_number(value) : json_is_integer(value)) || !(x >= n->min) ||
-            !(x <= n->max))
-            return params_refuse(error, n->field, value, n->what);
-        char *to = (char *)sampling + n->offset;
-        if (n->real) *(float *)(void *)to = (float)x;
-        else *(int32_t *)(void *)to = (int32_t)x;
-    }
-    return OB_OK;
-}
 
 static ob_status read_seed(const json_t *request, uint64_t *seed, ob_error *error) {
     const json_t *value = get(request, "seed");
@@ -186,22 +145,37 @@ static ob_status read_stop(const json_t *request, struct params *out, ob_error *
     return OB_OK;
 }
 
-/* "samplers": ["top_k", "temperature"], or the same separated by ";". */
-static ob_status read_order(const json_t *request, struct params *out, ob_error *error) {
-    const json_t *value = get(request, "samplers");
-    if (!value) return OB_OK;
-    size_t n = json_is_array(value) ? json_array_size(value) : 1;
-    buf_puts(&out->order, "");
-    for (size_t i = 0; i < n; i++) {
-        const json_t *one = json_is_array(value) ? json_array_get(value, i) : value;
-        if (!json_is_string(one))
-            return params_refuse(error, "samplers", one, "an array of names");
-        buf_puts(&out->order, i ? ";" : "");
-        buf_puts(&out->order, json_string_value(one));
-    }
-    if (out->order.failed) return error_memory(error, "the samplers' order", out->order.n);
-    out->sampling.order = out->order.p;
+/* ---- log probabilities ----------------------------------------------------------------------- */
+
+static ob_status read_count(const json_t *request, const char *field, uint32_t *out,
+                            ob_error *error) {
+    const json_t *value = get(request, field);
+    json_int_t n = json_integer_value(value);
+    if (value && (!json_is_integer(value) || n < 0 || n > OB_TOP_LOGPROBS))
+        return params_refuse(error, field, value, "an integer from 0 to 100");
+    *out = (uint32_t)n;
     return OB_OK;
+}
+
+/* logprobs is a truth with top_logprobs beside it (chat), or the number itself (completions);
+ * n_probs of llama-server is the number too. */
+static ob_status read_logprobs(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *wanted = get(request, "logprobs");
+    uint32_t top = 0, probs = 0;
+    ob_status s = read_count(request, "top_logprobs", &top, error);
+    if (s == OB_OK) s = read_count(request, "n_probs", &probs, error);
+    if (s == OB_OK && wanted && !json_is_boolean(wanted))
+        s = json_is_integer(wanted)
+                ? read_count(request, "logprobs", &probs, error)
+                : params_refuse(error, "logprobs", wanted, "true, false or a number");
+    if (s != OB_OK) return s;
+    out->logprobs = json_is_true(wanted) || json_is_integer(wanted) || probs > 0;
+    out->top_logprobs = top > probs ? top : probs;
+    if (top && !out->logprobs)
+        return params_refuse(error, "top_logprobs", get(request, "top_logprobs"),
+                             "0 without \"logprobs\": true");
+    return read_flag(request, "post_sampling_probs", "post_sampling_probs", &out->logprobs_after,
+                     error);
 }
 
 /* ---- what we cannot do ----------------------------------------------------------------------- */
@@ -212,23 +186,14 @@ static const struct {
     const char *neutral; /* JSON */
 } unsupported[] = {
     {"best_of", "1"},
-    {"continue_final_message", "false"},
-    {"dry_multiplier", "0"},
-    {"dynatemp_range", "0"},
     {"echo", "false"},
     {"functions", "[]"},
     {"grammar", "\"\""},
     {"json_schema", "{}"},
-    {"logit_bias", "{}"},
-    {"logprobs", "false"},
     {"min_tokens", "0"},
-    {"mirostat", "0"},
     {"n", "1"},
     {"response_format", "{\"type\":\"text\"}"},
     {"suffix", "\"\""},
-    {"top_logprobs", "0"},
-    {"typical_p", "1"},
-    {"xtc_probability", "0"},
 };
 
 /* 1 and 1.0 are equal. */
@@ -253,17 +218,20 @@ static ob_status refuse_unsupported(const json_t *request, ob_error *error) {
     return OB_OK;
 }
 
-ob_status params_read(const json_t *request, struct params *out, ob_error *error) {
-    *out = (struct params){.sampling = ob_sampling_default()};
+ob_status params_read(const json_t *request, const ob_sampling *defaults, struct params *out,
+                      ob_error *error) {
+    *out = (struct params){.sampling = *defaults};
     ob_status s = refuse_unsupported(request, error);
-    if (s == OB_OK) s = read_numbers(request, &out->sampling, error);
+    if (s == OB_OK) s = sampling_read(request, &out->sampling, &out->lists, error);
+    if (s == OB_OK) s = ob_sampling_check(&out->sampling, error);
+    if (s != OB_OK && strcmp(error->where, "order") == 0) strcpy(error->where, "samplers");
     if (s == OB_OK) s = read_seed(request, &out->sampling.seed, error);
     if (s == OB_OK) s = read_max_tokens(request, &out->max_tokens, error);
     if (s == OB_OK) s = read_flags(request, out, error);
     if (s == OB_OK) s = read_words(request, out, error);
     if (s == OB_OK) s = read_stop(request, out, error);
-    if (s == OB_OK) s = read_order(request, out, error);
+    if (s == OB_OK) s = read_logprobs(request, out, error);
     return s;
 }
 
-void params_free(struct params *params) { buf_free(&params->order); }
+void params_free(struct params *params) { sampling_free(&params->lists); }

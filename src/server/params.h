@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 #include "onebit.h"
+#include "server/sampling.h"
 
 enum { PARAMS_STOPS = 16 };
 
@@ -22,13 +22,17 @@ struct params {
     bool parse_special; /* control tokens written in a prompt count as such */
     bool split_thought; /* a leading <think> block is not part of the answer */
     bool drop_tools;    /* tool_choice "none" */
-    struct buf order;   /* sampling.order points into it */
+    bool logprobs, logprobs_after; /* post_sampling_probs */
+    uint32_t top_logprobs;
+    struct sampling_lists lists; /* `sampling` points into it */
 };
 
 /* A JSON object, or OB_ERR_ARGUMENT saying where the text is none. */
 ob_status params_parse(struct str text, json_t **out, ob_error *error);
-/* The strings belong to `request`, which must live as long; free *out in any case. */
-ob_status params_read(const json_t *request, struct params *out, ob_error *error);
+/* `defaults` holds where the request says nothing. The strings belong to `request`, which must live
+ * as long; free *out in any case. */
+ob_status params_read(const json_t *request, const ob_sampling *defaults, struct params *out,
+                      ob_error *error);
 void params_free(struct params *params);
 
 /* OB_ERR_ARGUMENT: "must be <what>, not <the value>". */

@@ -35,6 +35,7 @@ struct server {
     os_cond empty;
     /* under lock */
     ob_engine *engine;        /* NULL while loading */
+    ob_sampling sampling;     /* set before the engine */
     struct generation *first; /* those that have entered */
     bool stopping;
     ob_error load_error;      /* status OB_OK: none */
@@ -58,6 +59,13 @@ const ob_engine *server_loaded(struct server *server) {
     const ob_engine *engine = server->engine;
     os_unlock(&server->lock);
     return engine;
+}
+
+ob_sampling server_sampling(struct server *server) {
+    os_lock(&server->lock);
+    ob_sampling sampling = server->sampling;
+    os_unlock(&server->lock);
+    return sampling;
 }
 
 void server_push(struct server *server, struct job *job) { queue_push(server->queue, job); }
@@ -200,7 +208,10 @@ static void *load(void *arg) {
     ob_engine *engine;
     ob_error error = {0};
     ob_status s = ob_engine_open(&server->options.engine, &engine, &error);
+    ob_sampling sampling = s == OB_OK ? ob_engine_sampling(engine) : ob_sampling_default();
+    if (server->options.sampling) server->options.sampling(server->options.user, &sampling);
     os_lock(&server->lock);
+    server->sampling = sampling;
     if (s == OB_OK) server->engine = engine;
     else server->load_error = error;
     if (s == OB_OK && !server->stopping) say_ready(server, engine); /* http is there until then */

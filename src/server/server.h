@@ -14,6 +14,9 @@ struct server_options {
     ob_engine_options engine; /* with the model's path; progress is called on another thread */
     /* One line for the user, without newline ("ready on http://127.0.0.1:8000"); any thread. */
     void (*notice)(void *user, const char *line);
+    /* Changes what requests do not set, from what the model's files say; may be NULL. What it lets
+     * `sampling` point to stays. */
+    void (*sampling)(void *user, ob_sampling *sampling);
     void (*loaded)(void *user, const ob_engine *engine); /* before "ready"; may be NULL */
     void *user;
 };

@@ -62,3 +62,12 @@ bool think_is_open(struct str prompt) {
     while (n && is_space(prompt.p[n - 1])) n--;
     return n >= tag && memcmp(prompt.p + n - tag, open_tag, tag) == 0;
 }
+
+/* Bytes behind the last occurrence of the tag, n + 1 without one. */
+static size_t since(struct str text, const char *tag) {
+    for (size_t n = strlen(tag), behind = 0; behind + n <= text.n; behind++)
+        if (memcmp(text.p + text.n - behind - n, tag, n) == 0) return behind;
+    return text.n + 1;
+}
+
+bool think_is_inside(struct str text) { return since(text, open_tag) < since(text, close_tag); }

@@ -25,5 +25,7 @@ void think_free(struct think *think);
 
 /* Whether a prompt ends by opening the block. */
 bool think_is_open(struct str prompt);
+/* Whether a text has opened a block and not closed it: the last tag is the opening one. */
+bool think_is_inside(struct str text);
 
 #endif

@@ -30,6 +30,8 @@ bool bert_is_removed(uint32_t code) { return IN(removed, code); }
 bool bert_is_chinese(uint32_t code) { return IN(chinese, code); }
 bool bert_is_mark(uint32_t code) { return IN(dropped, code); }
 bool bert_is_whole(uint32_t code) { return IN(whole, code); }
+bool bert_is_whole_compat(uint32_t code) { return IN(whole_compat, code); }
+bool bert_is_combining(uint32_t code) { return IN(combining, code); }
 bool bert_is_punctuation(uint32_t code) { return IN(punctuation, code); }
 
 uint32_t bert_lower(uint32_t code) {

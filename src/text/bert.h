@@ -11,6 +11,8 @@ bool bert_is_removed(uint32_t code);     /* controls and the like */
 bool bert_is_chinese(uint32_t code);     /* a word of its own */
 bool bert_is_mark(uint32_t code);        /* dropped with the accents */
 bool bert_is_whole(uint32_t code);       /* not taken apart, although Unicode does */
+bool bert_is_whole_compat(uint32_t code); /* the same of compatibility decompositions */
+bool bert_is_combining(uint32_t code);   /* dropped by the normalizer StripAccents */
 bool bert_is_punctuation(uint32_t code); /* a word of its own */
 /* But U+0130, which becomes two characters. */
 uint32_t bert_lower(uint32_t code);

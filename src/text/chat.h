@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * chat.h: a chat request to prompt tokens: renders the model's template over the request's
- * "messages", "tools", "chat_template_kwargs", "add_generation_prompt" (default true) and tokenizes
- * the result with exactly one BOS whatever template and tokenizer say. */
+ * "messages", "tools", "documents", "add_generation_prompt" (default true), "enable_thinking",
+ * "reasoning_effort" and "chat_template_kwargs" and tokenizes the result with exactly one BOS
+ * whatever template and tokenizer say. "continue_final_message" ends the prompt behind the text of
+ * the last message, which the model then goes on with. docs/templates.md is the user's page. */
 #ifndef TEXT_CHAT_H
 #define TEXT_CHAT_H
 
@@ -12,10 +14,19 @@
 
 struct chat;
 
-/* Parses the model's template and finds out what it understands (content as text or as parts, tool
- * arguments as objects or as text; see chat.c); OB_ERR_NOT_FOUND if it has none and `override`
- * (Jinja source, may be NULL) is absent. `model` (its path, may be NULL) is what errors of the
- * template name. Keeps pointers to tok, override and model. Thread safe after open. */
+/* The i-th built-in template (templates.def), in alphabetical order; false past the last. */
+bool chat_builtin_at(size_t i, const char **name, const char **about);
+/* *source: of the built-in of that name, else `name_or_source` itself, if it can be Jinja source:
+ * it has a brace (OB_ERR_NOT_FOUND with the names there are). */
+ob_status chat_source(const char *name_or_source, const char **source, ob_error *error);
+/* Whether that parses. */
+ob_status chat_check(const char *name_or_source, ob_error *error);
+
+/* Parses the model's template, or `override` in its place (a name or source as for chat_source, may
+ * be NULL; not kept), and finds out what it understands (content as text or as parts, tool
+ * arguments as objects or as text; see chat_form.c); OB_ERR_NOT_FOUND if there is none. `model`
+ * (its path, may be NULL) is what errors of the template name. Keeps pointers to tok and model.
+ * Thread safe after open. */
 ob_status chat_open(const struct tok *tok, const char *override, const char *model,
                     struct chat **out, ob_error *error);
 void chat_close(struct chat **chat);

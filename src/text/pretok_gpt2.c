@@ -9,17 +9,14 @@ static size_t next(const char *p, size_t n) {
     struct scan_char c = scan_at(p, n, 0);
     size_t at = c.n;
     struct scan_char d = c.code == ' ' ? scan_at(p, n, at) : c; /* after the optional space */
-    if (scan_letter(d)) return scan_run(p, n, at, scan_letter, SIZE_MAX);
-    if (scan_number(d)) return scan_run(p, n, at, scan_number, SIZE_MAX);
-    if (scan_other(d)) return scan_run(p, n, at, scan_other, SIZE_MAX);
+    const unsigned known = SCAN_LETTER | SCAN_NUMBER | SCAN_SPACE;
+    if (scan_in(d, SCAN_LETTER)) return scan_run(p, n, at, SCAN_LETTER, SIZE_MAX);
+    if (scan_in(d, SCAN_NUMBER)) return scan_run(p, n, at, SCAN_NUMBER, SIZE_MAX);
+    if (scan_not(d, known)) return scan_run_not(p, n, at, known);
     return scan_spaces(p, n);
 }
 
-static const char *const names[] = {"gpt-2", "gpt2", "default", "mpt", NULL};
-
-const struct pretok pretok_gpt2 = {
-    .name = "gpt2",
-    .gguf = names,
+const struct rule rule_gpt2 = {
     .regex = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
     .next = next,
 };

@@ -4,13 +4,37 @@
  * next match takes, but for a run of white space, which is read twice: a text costs linear time. */
 #include "text/pretok_scan.h"
 
-size_t scan_run(const char *p, size_t n, size_t at, bool (*in)(struct scan_char), size_t most) {
-    for (; most > 0; most--) {
-        struct scan_char c = scan_at(p, n, at);
-        if (!in(c)) break;
-        at += c.n;
-    }
-    return at;
+const uint8_t scan_ascii[128] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    8, 16, 16, 16, 32, 16, 16, 16, 16, 16, 16, 32, 16, 16, 16, 16,
+    4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 16, 16, 32, 32, 32, 16,
+    16, 65, 65, 65, 65, 65, 65, 65, 65, 65, 65, 65, 65, 65, 65, 65,
+    65, 65, 65, 65, 65, 65, 65, 65, 65, 65, 65, 16, 16, 16, 32, 16,
+    32, 129, 129, 129, 129, 129, 129, 129, 129, 129, 129, 129, 129, 129, 129, 129,
+    129, 129, 129, 129, 129, 129, 129, 129, 129, 129, 129, 16, 32, 16, 32, 0,
+};
+
+#define EITHER (SCAN_UPPER | SCAN_LOWER) /* has no case */
+const uint8_t scan_category[32] = {
+    [UNICODE_LU] = SCAN_LETTER | SCAN_UPPER, [UNICODE_LL] = SCAN_LETTER | SCAN_LOWER,
+    [UNICODE_LT] = SCAN_LETTER | SCAN_UPPER, [UNICODE_LM] = SCAN_LETTER | EITHER,
+    [UNICODE_LO] = SCAN_LETTER | EITHER,     [UNICODE_MN] = SCAN_MARK | EITHER,
+    [UNICODE_MC] = SCAN_MARK | EITHER,       [UNICODE_ME] = SCAN_MARK | EITHER,
+    [UNICODE_ND] = SCAN_NUMBER,              [UNICODE_NL] = SCAN_NUMBER,
+    [UNICODE_NO] = SCAN_NUMBER,              [UNICODE_PC] = SCAN_PUNCT,
+    [UNICODE_PD] = SCAN_PUNCT,               [UNICODE_PS] = SCAN_PUNCT,
+    [UNICODE_PE] = SCAN_PUNCT,               [UNICODE_PI] = SCAN_PUNCT,
+    [UNICODE_PF] = SCAN_PUNCT,               [UNICODE_PO] = SCAN_PUNCT,
+    [UNICODE_SM] = SCAN_SYMBOL,              [UNICODE_SC] = SCAN_SYMBOL,
+    [UNICODE_SK] = SCAN_SYMBOL,              [UNICODE_SO] = SCAN_SYMBOL,
+};
+
+/* Oniguruma's \w has the superscript digits and fractions of Latin-1 too. */
+bool scan_word(struct scan_char c) {
+    bool odd = c.code == 0xb2 || c.code == 0xb3 || c.code == 0xb9 ||
+               (c.code >= 0xbc && c.code <= 0xbe);
+    return c.n && (odd || unicode_is_word(c.code));
 }
 
 /* The ASCII letter this character is in any case, else 0. U+017F (long s) folds to s; the other
@@ -35,38 +59,36 @@ size_t scan_contraction(const char *p, size_t n, bool fold) {
 
 size_t scan_spaces(const char *p, size_t n) {
     size_t at = 0, last = 0; /* start of the last character of the run */
-    for (;;) {
-        struct scan_char c = scan_at(p, n, at);
-        if (!scan_space(c)) break;
-        last = at;
-        at += c.n;
-    }
+    for (struct scan_char c; scan_in(c = scan_at(p, n, at), SCAN_SPACE); at += c.n) last = at;
     /* Before a word the run gives its last character back, unless it is the only one. */
     return at == n || last == 0 ? at : last;
 }
 
-/* \s*[\r\n]+: up to the last newline of the run of white space. */
-static size_t through_newline(const char *p, size_t n) {
-    size_t at = 0, end = 0;
-    for (;;) {
-        struct scan_char c = scan_at(p, n, at);
-        if (!scan_space(c)) return end;
+size_t scan_blank(const char *p, size_t n) {
+    size_t at = 0, last = 0, end = 0; /* end: after the last newline */
+    for (struct scan_char c; scan_in(c = scan_at(p, n, at), SCAN_SPACE);) {
+        last = at;
         at += c.n;
         if (scan_newline(c)) end = at;
     }
+    if (end) return end;
+    return at == n || last == 0 ? at : last;
 }
 
-size_t scan_gpt4(const char *p, size_t n, size_t digits) {
+size_t scan_gpt4(const char *p, size_t n, size_t digits, unsigned marks) {
+    const unsigned letter = SCAN_LETTER | marks, known = letter | SCAN_NUMBER | SCAN_SPACE;
     size_t contraction = scan_contraction(p, n, true);
     if (contraction) return contraction;
-    struct scan_char c = scan_at(p, n, 0), d = scan_at(p, n, c.n);
-    if (scan_letter(c)) return scan_run(p, n, c.n, scan_letter, SIZE_MAX);
-    if (scan_number(c)) return scan_run(p, n, 0, scan_number, digits);
-    if (!scan_newline(c) && scan_letter(d)) return scan_run(p, n, c.n, scan_letter, SIZE_MAX);
-    if (scan_other(c) || (c.code == ' ' && scan_other(d))) {
-        size_t at = scan_run(p, n, c.n, scan_other, SIZE_MAX);
-        return scan_run(p, n, at, scan_newline, SIZE_MAX);
+    struct scan_char c = scan_at(p, n, 0);
+    if (scan_in(c, letter)) return scan_run(p, n, c.n, letter, SIZE_MAX);
+    if (scan_in(c, SCAN_NUMBER)) return scan_run(p, n, 0, SCAN_NUMBER, digits);
+    struct scan_char d = scan_at(p, n, c.n);
+    if (scan_in(d, letter) && !scan_newline(c))
+        return scan_run(p, n, c.n + d.n, letter, SIZE_MAX);
+    if (scan_not(c, known) || (c.code == ' ' && scan_not(d, known))) {
+        size_t at = scan_run_not(p, n, c.n, known);
+        while (at < n && (p[at] == '\r' || p[at] == '\n')) at++;
+        return at;
     }
-    size_t newline = through_newline(p, n);
-    return newline ? newline : scan_spaces(p, n);
+    return scan_blank(p, n);
 }

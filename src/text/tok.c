@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/tok_impl.h"
 
 struct tok *tok_new(void) {
@@ -33,6 +34,8 @@ ob_status tok_open(const struct source *source, struct tok **out, ob_error *erro
 
 void tok_close(struct tok **tok) {
     if (!*tok) return;
+    for (size_t i = 0; i < (*tok)->cuts; i++) regex_close(&(*tok)->cut[i].regex);
+    for (size_t i = 0; i < (*tok)->normal.n; i++) regex_close(&(*tok)->normal.step[i].regex);
     added_free(&(*tok)->raw);
     added_free(&(*tok)->normalized);
     arena_free(&(*tok)->arena);
@@ -42,27 +45,35 @@ void tok_close(struct tok **tok) {
 
 /* ---- text to ids ----------------------------------------------------------------------------- */
 
-bool tok_work_put(struct tok_work *work, int32_t id) {
-    if (work->n == work->cap) {
+bool tok_work_add(struct tok_work *work, const int32_t *id, size_t n) {
+    if (work->cap - work->n < n) {
         size_t cap = work->cap ? work->cap * 2 : 256;
+        while (cap - work->n < n) cap *= 2;
         int32_t *p = realloc(work->id, cap * sizeof *p);
         if (!p) return false;
         work->id = p;
         work->cap = cap;
     }
-    work->id[work->n++] = id;
+    for (size_t i = 0; i < n; i++) work->id[work->n++] = id[i];
     return true;
 }
 
+bool tok_work_put(struct tok_work *work, int32_t id) { return tok_work_add(work, &id, 1); }
+
 static void work_free(struct tok_work *work) {
     merge_free(&work->merge);
+    memo_free(&work->memo);
     for (int i = 0; i < 2; i++) {
         buf_free(&work->text[i].text);
         buf_free(&work->text[i].trust);
-        buf_free(&work->piece_text[i].text);
-        buf_free(&work->piece_text[i].trust);
     }
+    for (int i = 0; i < TOK_CUTS; i++) {
+        buf_free(&work->stage_text[i]);
+        buf_free(&work->repaired[i]);
+    }
+    regex_work_free(&work->regex);
     buf_free(&work->piece);
+    free(work->way);
     free(work->id);
 }
 
@@ -80,22 +91,14 @@ static bool run_steps(const struct tok_steps *steps, struct tok_work *work, stru
         buf_clear(&out->text);
         buf_clear(&out->trust);
         steps->step[i].apply(&steps->step[i], *text, *trust, start, out);
-        if (out->text.failed || out->trust.failed) return false;
+        if (out->text.failed || out->trust.failed) {
+            work->limit = out->limit;
+            return false;
+        }
         *text = (struct str){out->text.p, out->text.n};
         *trust = (const uint8_t *)out->trust.p;
     }
     return text->n <= UINT32_MAX; /* what the merges can count */
-}
-
-/* Pre-tokenizes and encodes normalized text without added tokens. */
-static bool encode_pieces(const struct tok *tok, struct tok_work *work, struct str text) {
-    while (text.n) {
-        size_t n = tok->pretok ? tok->pretok->next(text.p, text.n) : text.n;
-        if (!tok->model->encode(tok, work, (struct str){text.p, n})) return false;
-        text.p += n;
-        text.n -= n;
-    }
-    return true;
 }
 
 /* Cuts the added tokens of `added` out of the text; `between` gets what is between them, with its
@@ -115,10 +118,18 @@ static bool cut(const struct tok *tok, struct tok_work *work, const struct added
     return true;
 }
 
+static bool well_formed(struct str text) {
+    uint32_t code = 0;
+    for (size_t at = 0; at < text.n && code != UTF8_BAD;)
+        at += utf8_decode(text.p + at, text.n - at, &code);
+    return code != UTF8_BAD;
+}
+
 static bool encode_normalized(const struct tok *tok, struct tok_work *work, struct str text,
                               const uint8_t *trust, bool start) {
-    return run_steps(&tok->pre, work, work->piece_text, &text, &trust, start) &&
-           encode_pieces(tok, work, text);
+    (void)trust;
+    work->malformed = tok->regexes && !well_formed(text);
+    return tok_cut_rest(tok, work, 0, text, start);
 }
 
 static bool encode_raw(const struct tok *tok, struct tok_work *work, struct str text,
@@ -133,14 +144,16 @@ static bool deliver(const struct tok *tok, const struct tok_work *work, bool spe
     bool bos = special && tok->add_bos && tok->bos >= 0 && !(work->n && work->id[0] == tok->bos);
     bool eos =
         special && tok->add_eos && tok->eos >= 0 && !(work->n && work->id[work->n - 1] == tok->eos);
-    size_t n = work->n + bos + eos;
+    size_t n = work->n + bos + eos + tok->after_bos.n + tok->before_eos.n;
     if (n == 0) return true;
     int32_t *p = realloc(ids->id, (ids->n + n) * sizeof *p);
     if (!p) return false;
     ids->id = p;
     if (bos) p[ids->n++] = tok->bos;
+    for (size_t i = 0; bos && i < tok->after_bos.n; i++) p[ids->n++] = tok->after_bos.id[i];
     if (work->n) memcpy(p + ids->n, work->id, work->n * sizeof *p);
     ids->n += work->n;
+    for (size_t i = 0; eos && i < tok->before_eos.n; i++) p[ids->n++] = tok->before_eos.id[i];
     if (eos) p[ids->n++] = tok->eos;
     return true;
 }
@@ -153,7 +166,10 @@ ob_status tok_encode(const struct tok *tok, const char *text, size_t n, const ui
     struct tok_work work = {.trusted = parse_special};
     bool ok = cut(tok, &work, &tok->raw, (struct str){text, n}, trust, true, encode_raw) &&
               deliver(tok, &work, add_special, ids);
+    bool limit = work.limit;
     work_free(&work);
+    if (!ok && limit)
+        return error_set(error, OB_ERR_LIMIT, "the pre-tokenizer's expression costs too much here");
     return ok ? OB_OK : error_memory(error, "tokens of a text", n);
 }
 
@@ -163,6 +179,37 @@ ob_status tok_add_step(struct tok_steps *steps, struct normal_step step, ob_erro
     if (steps->n == TOK_STEPS) return error_set(error, OB_ERR_LIMIT, "too many normalizers");
     steps->step[steps->n++] = step;
     return OB_OK;
+}
+
+ob_status tok_add_cut(struct tok *tok, struct cut cut, ob_error *error) {
+    if (tok->cuts == TOK_CUTS) {
+        regex_close(&cut.regex);
+        return error_set(error, OB_ERR_LIMIT, "too many pre-tokenizers");
+    }
+    if (cut.find == cut_find_regex) {
+        tok->regexes = true;
+        cut.length = tok->cuts;
+    }
+    tok->cut[tok->cuts++] = cut;
+    return OB_OK;
+}
+
+ob_status tok_add_regex(struct tok *tok, struct str regex, ob_error *error) {
+    struct cut cut;
+    ob_status status = cut_open_regex(regex, &cut, error);
+    return status == OB_OK ? tok_add_cut(tok, cut, error) : status;
+}
+
+const struct pretok *tok_pretok(const struct tok *tok) {
+    const struct rule *rule[TOK_CUTS];
+    bool nfc = tok->normal.n == 1 && tok->normal.step[0].apply == normal_nfc;
+    if (tok->model != &tokenizer_bpe || !tok->byte_level || tok->normal.n > nfc) return NULL;
+    for (size_t i = 0; i < tok->cuts; i++) {
+        rule[i] = tok->cut[i].rule;
+        if (!rule[i]) return NULL;
+    }
+    return pretok_like(rule, tok->cuts,
+                       (nfc ? PRETOK_NFC : 0u) | (tok->whole_words ? PRETOK_WHOLE : 0u));
 }
 
 bool tok_normalize(struct tok *tok, struct str text, struct str *out) {

@@ -69,10 +69,9 @@ void added_free(struct added *added) {
     *added = (struct added){0};
 }
 
-/* \w of the reference's single_word rule: letters, marks, digits, connectors. */
+/* \w of the reference's single_word rule, which has joiners too. */
 static bool word_char(uint32_t code) {
-    uint8_t c = unicode_of(code) & UNICODE_CATEGORY;
-    return (c >= UNICODE_LU && c <= UNICODE_NL) || c == UNICODE_PC;
+    return unicode_is_word(code) || code == 0x200c || code == 0x200d;
 }
 
 /* Start of the character that ends before p[at]. */

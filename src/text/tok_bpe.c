@@ -69,12 +69,18 @@ void tok_pairs_end(struct tok *tok) {
 ob_status tok_pairs_put(struct tok *tok, uint32_t rank, struct str left, struct str right,
                         struct buf *scratch, ob_error *error) {
     buf_clear(scratch);
+    struct str on = tok->goes_on;
     buf_add(scratch, left.p, left.n);
-    buf_add(scratch, right.p, right.n);
+    struct str rest = right;
+    if (on.n && right.n >= on.n) { /* inside the new token nothing goes on */
+        rest.p += on.n;
+        rest.n -= on.n;
+    }
+    buf_add(scratch, rest.p, rest.n);
     if (scratch->failed) return error_memory(error, "merges", left.n + right.n);
     struct str both = {scratch->p, scratch->n};
     int32_t l = vocab_find(&tok->vocab, left), r = vocab_find(&tok->vocab, right),
-            id = find_both(tok, left, right, both);
+            id = find_both(tok, left, rest, both);
     if (l < 0 || r < 0 || id < 0)
         return error_set(error, OB_ERR_FORMAT, "merge %u: \"%.*s\" is not in the vocabulary", rank,
                          STR_ARG(l < 0   ? left
@@ -128,24 +134,57 @@ static bool push_bytes(const struct tok *tok, struct tok_work *work, struct str 
     return true;
 }
 
+/* What unknown characters become is put before the next known one, so after bytes that come between
+ * them: as the reference does. */
+struct unknown {
+    bool held;
+    size_t at, n;
+};
+
+static bool put_unknown(const struct tok *tok, struct tok_work *work, struct unknown *u) {
+    bool ok = !u->held || merge_push(&work->merge, tok->unk, u->at, u->n);
+    u->held = false;
+    return ok;
+}
+
+/* A character as the tokens of words spell it. */
+static struct str spelled(const struct tok *tok, struct tok_work *work, struct str c, bool first,
+                          bool last) {
+    bool on = !first && tok->goes_on.n, end = last && tok->ends.n;
+    if (!on && !end) return c;
+    buf_clear(&work->piece);
+    if (on) buf_add(&work->piece, tok->goes_on.p, tok->goes_on.n);
+    buf_add(&work->piece, c.p, c.n);
+    if (end) buf_add(&work->piece, tok->ends.p, tok->ends.n);
+    return (struct str){work->piece.p, work->piece.n};
+}
+
 /* A character: its token, else its bytes, else the unknown token (or nothing, as the reference). */
-static bool push_char(const struct tok *tok, struct tok_work *work, size_t at, struct str c) {
+static bool push_char(const struct tok *tok, struct tok_work *work, struct str piece, size_t at,
+                      size_t n, struct unknown *u) {
     struct merge *m = &work->merge;
+    struct str c = spelled(tok, work, (struct str){piece.p + at, n}, at == 0, at + n == piece.n);
     int32_t id = vocab_find_data(&tok->vocab, c);
-    if (id >= 0) return merge_push(m, id, at, c.n);
-    bool bytes = true;
-    for (size_t i = 0; i < c.n; i++) bytes = bytes && tok->byte_id[(uint8_t)c.p[i]] >= 0;
+    if (id >= 0) return put_unknown(tok, work, u) && merge_push(m, id, at, n);
+    bool bytes = tok->byte_fallback;
+    for (size_t i = 0; bytes && i < c.n; i++) bytes = tok->byte_id[(uint8_t)c.p[i]] >= 0;
     if (bytes) {
         for (size_t i = 0; i < c.n; i++)
-            if (!merge_push(m, tok->byte_id[(uint8_t)c.p[i]], at + i, 1)) return false;
+            if (!merge_push(m, tok->byte_id[(uint8_t)c.p[i]], at + (i < n ? i : n), i < n))
+                return false;
         return true;
     }
     if (tok->unk < 0) return true;
-    if (tok->fuse_unk && m->n && m->cell[m->n - 1].id == tok->unk) return true;
-    return merge_push(m, tok->unk, at, c.n);
+    if (u->held && tok->fuse_unk) {
+        u->n += n;
+        return true;
+    }
+    if (!put_unknown(tok, work, u)) return false;
+    *u = (struct unknown){true, at, n};
+    return true;
 }
 
-static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
+static bool encode_word(const struct tok *tok, struct tok_work *work, struct str piece) {
     if (tok->whole_words) {
         int32_t id = whole(tok, work, piece);
         if (id >= 0) return tok_work_put(work, id);
@@ -155,10 +194,12 @@ static bool encode(const struct tok *tok, struct tok_work *work, struct str piec
         if (!push_bytes(tok, work, piece)) return false;
     } else {
         uint32_t code;
+        struct unknown unknown = {0};
         for (size_t at = 0, n; at < piece.n; at += n) {
             n = utf8_decode(piece.p + at, piece.n - at, &code);
-            if (!push_char(tok, work, at, (struct str){piece.p + at, n})) return false;
+            if (!push_char(tok, work, piece, at, n, &unknown)) return false;
         }
+        if (!put_unknown(tok, work, &unknown)) return false;
     }
     if (work->merge.n == 0) return true;
     if (!merge_run(&work->merge, tok->ranks, find, tok)) return false;
@@ -167,74 +208,102 @@ static bool encode(const struct tok *tok, struct tok_work *work, struct str piec
     return true;
 }
 
-static void decode(const struct tok *tok, struct str text, struct buf *out) {
-    if (!tok->byte_level) {
-        tokenizer_spm.decode(tok, text, out);
-        return;
-    }
-    size_t start = out->n;
-    uint32_t code;
-    for (size_t at = 0; at < text.n;) {
-        at += utf8_decode(text.p + at, text.n - at, &code);
-        int byte = tok_char_byte(code);
-        if (byte < 0) { /* not in the alphabet: the token stands for its own text */
-            out->n = start;
-            buf_add(out, text.p, text.n);
-            return;
-        }
-        buf_putc(out, (char)byte);
-    }
+bool tok_bpe_encode(const struct tok *tok, struct tok_work *work, struct str piece) {
+    const struct memo_word *known = memo_find(&work->memo, piece);
+    if (known) return tok_work_add(work, known->id, known->ids);
+    size_t from = work->n;
+    if (!encode_word(tok, work, piece)) return false;
+    if (work->n > from) memo_put(&work->memo, piece, work->id + from, work->n - from);
+    return true;
 }
 
-static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *error) {
-    static const char pre_key[] = "tokenizer.ggml.pre", merges_key[] = "tokenizer.ggml.merges";
-    struct str pre = STR_LIT("default"), text;
-    const struct gguf_value *value = gguf_find(gguf, pre_key);
-    if (value && !gguf_str(value, 0, &pre))
-        return error_set(error, OB_ERR_FORMAT, "%s is not a string", pre_key);
-    tok->pretok = pretok_for_gguf(pre);
-    if (!tok->pretok) {
+static bool space_after_first(struct str text, size_t *at) {
+    /* "left right"; a token may itself start with a space. */
+    const char *space = text.n > 1 ? memchr(text.p + 1, ' ', text.n - 1) : NULL;
+    if (space) *at = (size_t)(space - text.p);
+    return space != NULL;
+}
+
+static ob_status read_merges(struct tok *tok, const struct gguf *gguf, ob_error *error) {
+    static const char key[] = "tokenizer.ggml.merges";
+    const struct gguf_value *value = gguf_find(gguf, key);
+    struct str text;
+    bool none = value && value->type == GGUF_ARRAY && value->n == 0; /* bytes alone */
+    if (!value || (!none && !gguf_str(value, 0, &text)))
+        return error_set(error, OB_ERR_FORMAT, "%s is missing or no array of strings", key);
+    ob_status status = tok_pairs_init(tok, value->n, error);
+    struct buf scratch = BUF_INIT;
+    for (uint64_t i = 0; status == OB_OK && i < value->n; i++) {
+        size_t n;
+        gguf_str(value, i, &text);
+        if (!space_after_first(text, &n)) {
+            status =
+                error_set(error, OB_ERR_FORMAT, "merge %llu is not a pair", (unsigned long long)i);
+            break;
+        }
+        status = tok_pairs_put(tok, (uint32_t)i, (struct str){text.p, n},
+                               (struct str){text.p + n + 1, text.n - n - 1}, &scratch, error);
+    }
+    tok_pairs_end(tok);
+    buf_free(&scratch);
+    error_at(error, NULL, status == OB_OK ? NULL : key, OB_NO_OFFSET);
+    return status;
+}
+
+/* What a GGUF leaves to the pre-tokenizer's name. */
+static ob_status apply_pretok(struct tok *tok, const struct pretok *pretok, ob_error *error) {
+    static const struct str space = {"\xe2\x96\x81", 3}, blank = {" ", 1};
+    tok->byte_level = !(pretok->flags & PRETOK_CHARS);
+    tok->whole_words = pretok->flags & PRETOK_WHOLE;
+    tok->add_bos = pretok->flags & PRETOK_BOS;
+    struct normal_step nfc = {.apply = normal_nfc},
+                       marks = {.apply = normal_replace, .from = blank, .to = space};
+    ob_status status = OB_OK;
+    if (pretok->flags & PRETOK_NFC) status = tok_add_step(&tok->normal, nfc, error);
+    if (status == OB_OK && pretok->flags & PRETOK_SPACES)
+        status = tok_add_step(&tok->normal, marks, error);
+    for (size_t i = 0; status == OB_OK && pretok->rule[i]; i++)
+        status = tok_add_regex(tok, str_of(pretok->rule[i]->regex), error);
+    if (status == OB_OK && pretok->flags & PRETOK_WORDS)
+        status = tok_add_cut(tok, (struct cut){.apply = cut_lines, .string = space,
+                                               .prefix = CUT_ALWAYS, .behavior = CUT_WITH_NEXT},
+                             error);
+    struct decode_step decode = {.apply = tok->byte_level ? decode_bytes : decode_replace,
+                                 .from = space, .to = blank};
+    return status == OB_OK ? tok_add_decoder(tok, decode, error) : status;
+}
+
+static const char pre_key[] = "tokenizer.ggml.pre";
+
+ob_status tok_bpe_open(struct tok *tok, const struct gguf *gguf, struct str pre, ob_error *error) {
+    const struct pretok *pretok = pretok_find(pre);
+    if (!pretok) {
         error_set(error, OB_ERR_UNSUPPORTED, "pre-tokenizer \"%.*s\" is not supported",
                   STR_ARG(pre));
         error_at(error, NULL, pre_key, OB_NO_OFFSET);
         return OB_ERR_UNSUPPORTED;
     }
-    tok->byte_level = true;
-    tok->whole_words = tok->pretok->whole_words;
-    tok->add_bos = tok->pretok->bos;
-    if (tok->pretok->nfc)
-        tok_add_step(&tok->normal, (struct normal_step){.apply = normal_nfc}, NULL);
+    ob_status status = apply_pretok(tok, pretok, error);
+    if (status != OB_OK) return status;
     tok_find_bytes(tok);
-    value = gguf_find(gguf, merges_key);
-    bool none = value && value->type == GGUF_ARRAY && value->n == 0; /* bytes alone */
-    if (!value || (!none && !gguf_str(value, 0, &text)))
-        return error_set(error, OB_ERR_FORMAT, "%s is missing or no array of strings", merges_key);
-    ob_status status = tok_pairs_init(tok, value->n, error);
-    struct buf scratch = BUF_INIT;
-    for (uint64_t i = 0; status == OB_OK && i < value->n; i++) {
-        gguf_str(value, i, &text);
-        /* "left right"; a token may itself start with a space. */
-        const char *space = text.n > 1 ? memchr(text.p + 1, ' ', text.n - 1) : NULL;
-        if (!space) {
-            status =
-                error_set(error, OB_ERR_FORMAT, "merge %llu is not a pair", (unsigned long long)i);
-            break;
-        }
-        size_t n = (size_t)(space - text.p);
-        status = tok_pairs_put(tok, (uint32_t)i, (struct str){text.p, n},
-                               (struct str){space + 1, text.n - n - 1}, &scratch, error);
-    }
-    tok_pairs_end(tok);
-    buf_free(&scratch);
-    error_at(error, NULL, status == OB_OK ? NULL : merges_key, OB_NO_OFFSET);
-    if (status == OB_OK) tok->describe = arena_printf(&tok->arena, "bpe (%s)", tok->pretok->name);
-    return status;
+    tok->byte_fallback = !tok->byte_level;
+    status = read_merges(tok, gguf, error);
+    if (status != OB_OK) return status;
+    tok->describe = arena_printf(&tok->arena, "bpe (%s)", pretok->name);
+    return tok->describe ? OB_OK : error_memory(error, "tokenizer", 0);
+}
+
+static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *error) {
+    struct str pre = STR_LIT("default");
+    const struct gguf_value *value = gguf_find(gguf, pre_key);
+    if (value && !gguf_str(value, 0, &pre))
+        return error_set(error, OB_ERR_FORMAT, "%s is not a string", pre_key);
+    return tok_bpe_open(tok, gguf, pre, error);
 }
 
 const struct tok_model tokenizer_bpe = {
     .name = "bpe",
     .gguf = "gpt2",
     .open_gguf = open_gguf,
-    .encode = encode,
-    .decode = decode,
+    .encode = tok_bpe_encode,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tok_decode.c: ids to text, whole and as a stream; the byte-level alphabet. */
+#include "base/error.h"
 #include "base/utf8.h"
 #include "text/tok_impl.h"
 
@@ -46,6 +47,137 @@ void tok_find_bytes(struct tok *tok) {
     }
 }
 
+/* ---- the steps of decoders ---- */
+
+static bool starts(struct str text, struct str mark) {
+    return text.n >= mark.n && (mark.n == 0 || memcmp(text.p, mark.p, mark.n) == 0);
+}
+
+void decode_bytes(const struct tok *tok, const struct decode_step *step, struct str text,
+                  bool first, struct buf *out) {
+    (void)tok, (void)step, (void)first;
+    size_t start = out->n;
+    uint32_t code;
+    for (size_t at = 0; at < text.n;) {
+        at += utf8_decode(text.p + at, text.n - at, &code);
+        int byte = tok_char_byte(code);
+        if (byte < 0) { /* not in the alphabet: the token stands for its own text */
+            out->n = start;
+            buf_add(out, text.p, text.n);
+            return;
+        }
+        buf_putc(out, (char)byte);
+    }
+}
+
+void decode_replace(const struct tok *tok, const struct decode_step *step, struct str text,
+                    bool first, struct buf *out) {
+    (void)tok, (void)first;
+    for (size_t at = 0; at < text.n;) {
+        if (starts((struct str){text.p + at, text.n - at}, step->from)) {
+            buf_add(out, step->to.p, step->to.n);
+            at += step->from.n;
+        } else {
+            buf_putc(out, text.p[at++]);
+        }
+    }
+}
+
+void decode_strip(const struct tok *tok, const struct decode_step *step, struct str text,
+                  bool first, struct buf *out) {
+    (void)tok, (void)first;
+    size_t n = step->from.n;
+    for (uint32_t i = 0; i < step->left && starts(text, step->from); i++) {
+        text.p += n;
+        text.n -= n;
+    }
+    for (uint32_t i = 0; i < step->right && text.n >= n; i++) {
+        if (memcmp(text.p + text.n - n, step->from.p, n) != 0) break;
+        text.n -= n;
+    }
+    buf_add(out, text.p, text.n);
+}
+
+/* What the reference takes for English that a space has been put into. */
+static void clean_up(struct buf *text) {
+    static const char *const pairs[][2] = {
+        {" .", "."},     {" ?", "?"},          {" !", "!"},     {" ,", ","},
+        {" ' ", "'"},    {" n't", "n't"},      {" 'm", "'m"},   {" do not", " don't"},
+        {" 's", "'s"},   {" 've", "'ve"},      {" 're", "'re"}};
+    struct buf out = BUF_INIT;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct decode_step step = {.from = str_of(pairs[i][0]), .to = str_of(pairs[i][1])};
+        buf_clear(&out);
+        decode_replace(NULL, &step, (struct str){text->p ? text->p : "", text->n}, false, &out);
+        struct buf swap = *text;
+        *text = out;
+        out = swap;
+    }
+    buf_free(&out);
+}
+
+/* A word gets a space before it. A GGUF marks words, a tokenizer.json (`from`) what goes on. */
+void decode_words(const struct tok *tok, const struct decode_step *step, struct str text,
+                  bool first, struct buf *out) {
+    struct str mark = step->from.n ? step->from : tok->word_begins;
+    bool marked = mark.n && starts(text, mark), begins = step->from.n ? !marked : marked;
+    struct buf word = BUF_INIT;
+    if (begins && !first) buf_putc(&word, ' ');
+    if (marked && !(first && step->from.n)) {
+        text.p += mark.n;
+        text.n -= mark.n;
+    }
+    buf_add(&word, text.p, text.n);
+    if (step->left) clean_up(&word);
+    if (word.failed) out->failed = true;
+    buf_add(out, word.p ? word.p : "", word.n);
+    buf_free(&word);
+}
+
+void decode_suffix(const struct tok *tok, const struct decode_step *step, struct str text,
+                   bool first, struct buf *out) {
+    struct decode_step to_space = {.from = step->from, .to = STR_LIT(" ")};
+    decode_replace(tok, &to_space, text, first, out);
+}
+
+void decode_join(const struct tok *tok, const struct decode_step *step, struct str text,
+                 bool first, struct buf *out) {
+    (void)tok, (void)step;
+    if (!first) buf_putc(out, ' ');
+    buf_add(out, text.p, text.n);
+}
+
+void decode_metaspace(const struct tok *tok, const struct decode_step *step, struct str text,
+                      bool first, struct buf *out) {
+    struct decode_step to = {.from = step->from, .to = first ? STR_LIT("") : STR_LIT(" ")};
+    decode_replace(tok, &to, text, first, out);
+}
+
+ob_status tok_add_decoder(struct tok *tok, struct decode_step step, ob_error *error) {
+    if (tok->decoders == TOK_DECODERS)
+        return error_set(error, OB_ERR_LIMIT, "too many decoders");
+    tok->decodes_bytes = tok->decodes_bytes || step.apply == decode_bytes;
+    tok->decode[tok->decoders++] = step;
+    return OB_OK;
+}
+
+/* A normal token through all steps. */
+static void decode_text(const struct tok *tok, struct str text, bool first, struct buf *out) {
+    struct buf part[2] = {BUF_INIT, BUF_INIT};
+    for (size_t i = 0; i + 1 < tok->decoders; i++) {
+        struct buf *to = &part[i & 1];
+        buf_clear(to);
+        tok->decode[i].apply(tok, &tok->decode[i], text, first, to);
+        if (to->failed) out->failed = true;
+        text = (struct str){to->p ? to->p : "", to->n};
+    }
+    const struct decode_step *last = tok->decoders ? &tok->decode[tok->decoders - 1] : NULL;
+    if (last) last->apply(tok, last, text, first, out);
+    else buf_add(out, text.p, text.n);
+    buf_free(&part[0]);
+    buf_free(&part[1]);
+}
+
 void tok_piece(const struct tok *tok, int32_t id, bool special, bool first, struct buf *out) {
     if (id < 0 || (uint32_t)id >= tok->vocab.n) return;
     struct str text = tok->vocab.text[id];
@@ -61,12 +193,10 @@ void tok_piece(const struct tok *tok, int32_t id, bool special, bool first, stru
             break;
         }
         case TOK_ADDED:
-            if (tok->byte_level)
-                buf_add(out, text.p, text.n);
-            else
-                tok->model->decode(tok, text, out);
+            if (tok->decodes_bytes) buf_add(out, text.p, text.n);
+            else decode_text(tok, text, first, out);
             break;
-        case TOK_NORMAL: tok->model->decode(tok, text, out); break;
+        case TOK_NORMAL: decode_text(tok, text, first, out); break;
         case TOK_NONE:
         case TOK_UNUSED:
         case TOK_KINDS: break;

@@ -107,18 +107,31 @@ static void put_templates(const struct tok *tok, struct gguf_writer *w) {
     }
 }
 
+/* What a GGUF of WordPiece means: BERT's words, cased or not. */
+static bool is_bert(const struct tok *tok) {
+    static normal_fn *const steps[] = {normal_bert_clean, normal_bert_chinese, normal_bert_strip,
+                                       normal_bert_lower};
+    if (tok->normal.n != 2 && tok->normal.n != 4) return false;
+    for (size_t i = 0; i < tok->normal.n; i++)
+        if (tok->normal.step[i].apply != steps[i]) return false;
+    return tok->cuts == 2 && tok->cut[0].in == cut_is_space &&
+           tok->cut[0].behavior == CUT_REMOVED && tok->cut[1].in == cut_is_punctuation &&
+           tok->cut[1].behavior == CUT_ISOLATED && !tok->cut[1].invert;
+}
+
 ob_status tok_export(const struct tok *tok, uint32_t vocab, struct gguf_writer *w,
                      ob_error *error) {
     bool bpe = tok->model == &tokenizer_bpe, words = tok->model == &tokenizer_wordpiece;
-    bool odd = words && tok->normal.n != 2 && tok->normal.n != 4; /* cased, uncased */
-    if (!tok->model->gguf || (bpe && !tok->pretok) || odd)
+    const struct pretok *pretok = tok_pretok(tok);
+    bool odd = words && !is_bert(tok);
+    if (!tok->model->gguf || (bpe && !pretok) || odd || tok->model->gguf == tokenizer_rwkv.gguf ||
+        tok->model->gguf == tokenizer_unigram.gguf || tok->after_bos.n || tok->before_eos.n)
         return error_set(error, OB_ERR_UNSUPPORTED, "%s has no form in GGUF", tok->describe);
     if (tok->vocab.n > vocab)
         return error_set(error, OB_ERR_FORMAT, "%u tokens, the model embeds %u", tok->vocab.n,
                          vocab);
     gguf_put_str(w, "tokenizer.ggml.model", str_of(tok->model->gguf));
-    if (tok->pretok && tok->pretok->gguf[0])
-        gguf_put_str(w, "tokenizer.ggml.pre", str_of(tok->pretok->gguf[0]));
+    if (pretok) gguf_put_str(w, "tokenizer.ggml.pre", str_of(pretok->name));
     ob_status s = put_vocab(tok, vocab, w, error);
     if (s == OB_OK && bpe) s = put_merges(tok, w, error);
     if (s == OB_OK && !bpe && !words) s = put_scores(tok, vocab, w, error);

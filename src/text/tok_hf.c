@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tok_hf.c: a tokenizer from a Hugging Face directory: tokenizer.json makes it,
- * tokenizer_config.json names BOS and EOS and may hold chat templates, chat_template.jinja and
- * additional_chat_templates/ hold them otherwise, generation_config.json (or config.json) lists the
- * ends of generation. Only tokenizer.json must be there. */
+ * tok_hf.c: a tokenizer from a Hugging Face directory: tokenizer.json makes it, or tekken.json, or
+ * a file in tiktoken's format; tokenizer_config.json names BOS and EOS and may hold chat templates,
+ * chat_template.jinja and additional_chat_templates/ hold them otherwise, generation_config.json
+ * (or config.json) lists the ends of generation. Only the first must be there. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "text/tok_impl.h"
+#include "text/tok_tiktoken.h"
 
 enum { LARGEST = 1 << 30 };
 
@@ -179,18 +180,62 @@ static ob_status read_ends(struct dir *d, const char *file, bool *found) {
     return status;
 }
 
+/* ---- the tokenizer itself ---- */
+
+/* A file in tiktoken's format, if tokenizer_config.json tells whose it is. */
+static ob_status read_tiktoken(struct dir *d, bool *found) {
+    json_t *config;
+    char **names, *text = NULL;
+    size_t n = 0, size;
+    ob_status status = read_json(d, "tokenizer_config.json", &config);
+    const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
+    const struct tiktoken_kind *kind = class ? tiktoken_kind_of(str_of(class)) : NULL;
+    if (status != OB_OK || !kind) {
+        json_decref(config);
+        return status;
+    }
+    status = os_list_dir(source_path(d->source), &names, &n, d->error);
+    if (status != OB_OK) n = 0, names = NULL;
+    for (size_t i = 0; i < n && status == OB_OK && !*found; i++) {
+        if (!tiktoken_is_file(kind, str_of(names[i]))) continue;
+        status = read_file(d, names[i], &text, &size);
+        if (status != OB_OK || !text) continue;
+        *found = true;
+        status = at_file(
+            d, tok_tiktoken(d->tok, kind, (struct str){text, size}, config, d->error), NULL);
+    }
+    free(text);
+    if (names) os_free_list(names, n);
+    json_decref(config);
+    return status;
+}
+
+static ob_status read_tokenizer(struct dir *d) {
+    static const struct {
+        const char *file;
+        ob_status (*read)(struct tok *tok, struct str json, ob_error *error);
+    } files[] = {{"tokenizer.json", tok_hf_json}, {"tekken.json", tok_tekken}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char *text;
+        size_t n;
+        ob_status status = read_file(d, files[i].file, &text, &n);
+        if (status != OB_OK) return status;
+        if (!text) continue;
+        status = at_file(d, files[i].read(d->tok, (struct str){text, n}, d->error), NULL);
+        free(text);
+        return status;
+    }
+    bool found = false;
+    ob_status status = read_tiktoken(d, &found);
+    if (status != OB_OK || found) return status;
+    error_set(d->error, OB_ERR_NOT_FOUND, "the directory has no tokenizer.json");
+    error_at(d->error, source_path(d->source), NULL, OB_NO_OFFSET);
+    return OB_ERR_NOT_FOUND;
+}
+
 ob_status tok_open_hf(struct tok *tok, const struct source *source, ob_error *error) {
     struct dir d = {.tok = tok, .source = source, .error = error};
-    char *text;
-    size_t n;
-    ob_status status = read_file(&d, "tokenizer.json", &text, &n);
-    if (status == OB_OK && !text) {
-        error_set(error, OB_ERR_NOT_FOUND, "the directory has no tokenizer.json");
-        error_at(error, source_path(source), NULL, OB_NO_OFFSET);
-        return OB_ERR_NOT_FOUND;
-    }
-    if (status == OB_OK) status = at_file(&d, tok_hf_json(tok, (struct str){text, n}, error), NULL);
-    free(text);
+    ob_status status = read_tokenizer(&d);
     if (status == OB_OK) status = read_template_files(&d);
     if (status == OB_OK) status = read_config(&d);
     if (status != OB_OK) return status;

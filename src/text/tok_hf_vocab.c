@@ -2,6 +2,7 @@
  *
  * tok_hf_vocab.c: the large parts of tokenizer.json, by the pull reader: the model's vocabulary and
  * merges, and the added tokens. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -165,6 +166,44 @@ static ob_status each_word(struct tok *tok, struct str vocab, struct str base, s
     return status;
 }
 
+/* The same of a list of ["text", score]: ids are places in the list. */
+static ob_status each_scored(struct tok *tok, struct str vocab, struct str base,
+                             struct count *count, ob_error *error) {
+    struct json_pull j;
+    ob_status status = OB_OK;
+    uint64_t id = 0;
+    pull_open(&j, vocab.p, vocab.n);
+    if (pull_next(&j) != PULL_ARRAY) status = wrong(&j, base, "an array is expected", error);
+    for (; status == OB_OK && pull_next(&j) == PULL_ARRAY; id++) {
+        if (pull_next(&j) != PULL_STRING) {
+            status = wrong(&j, base, "a token is no pair of a text and a score", error);
+            break;
+        }
+        if (!count) {
+            size_t n = j.text.n;
+            char *text = arena_copy(&tok->arena, j.text.p, n);
+            if (!text) {
+                status = error_memory(error, "vocabulary", n);
+                break;
+            }
+            tok->vocab.text[id] = (struct str){text, n};
+            tok->vocab.kind[id] = TOK_NORMAL;
+        }
+        double score = pull_next(&j) == PULL_NUMBER ? pull_number(&j) : NAN;
+        if (!isfinite(score) || pull_next(&j) != PULL_ARRAY_END)
+            status = wrong(&j, base, "a token is no pair of a text and a score", error);
+        else if (!count) tok->score[id] = score;
+    }
+    if (status == OB_OK && j.kind != PULL_ARRAY_END) status = malformed(&j, base, error);
+    pull_close(&j);
+    if (count) {
+        count->n += id;
+        if (id && id - 1 > count->top) count->top = id - 1;
+    }
+    error_at(error, NULL, status == OB_OK ? NULL : "model.vocab", OB_NO_OFFSET);
+    return status;
+}
+
 static ob_status put_added(struct tok *tok, const struct entry *e, struct count *count,
                            ob_error *error) {
     (void)count;
@@ -172,6 +211,7 @@ static ob_status put_added(struct tok *tok, const struct entry *e, struct count 
     if (tok->vocab.kind[e->id] == TOK_NONE) {
         *text = (struct str){arena_copy(&tok->arena, e->content.p, e->content.n), e->content.n};
         if (!text->p) return error_memory(error, "vocabulary", e->content.n);
+        tok->vocab.outside[e->id] = true;
     } else if (!str_eq(*text, e->content)) {
         return error_set(error, OB_ERR_FORMAT, "\"%.*s\" has the id of \"%.*s\"",
                          STR_ARG(e->content), STR_ARG(*text));
@@ -183,8 +223,11 @@ static ob_status put_added(struct tok *tok, const struct entry *e, struct count 
 static ob_status make_vocab(struct tok *tok, struct str vocab, struct str added, struct str base,
                             ob_error *error) {
     struct count count = {0};
+    bool scored = tok->model == &tokenizer_unigram;
+    ob_status (*each)(struct tok *, struct str, struct str, struct count *, ob_error *) =
+        scored ? each_scored : each_word;
     ob_status status = each_added(tok, added, base, count_added, &count, error);
-    if (status == OB_OK) status = each_word(tok, vocab, base, &count, error);
+    if (status == OB_OK) status = each(tok, vocab, base, &count, error);
     if (status != OB_OK) return status;
     if (count.n == 0) return error_set(error, OB_ERR_FORMAT, "the vocabulary is empty");
     /* Holes are allowed, but memory follows the size of the file. */
@@ -192,7 +235,11 @@ static ob_status make_vocab(struct tok *tok, struct str vocab, struct str added,
         return error_set(error, OB_ERR_FORMAT, "the id %llu is out of proportion to the vocabulary",
                          (unsigned long long)count.top);
     status = vocab_init(&tok->vocab, &tok->arena, (uint32_t)count.top + 1, error);
-    if (status == OB_OK) status = each_word(tok, vocab, base, NULL, error);
+    if (status == OB_OK && scored) {
+        tok->score = arena_array(&tok->arena, tok->vocab.n, sizeof *tok->score);
+        if (!tok->score) status = error_memory(error, "scores", tok->vocab.n);
+    }
+    if (status == OB_OK) status = each(tok, vocab, base, NULL, error);
     if (status == OB_OK) status = each_added(tok, added, base, put_added, NULL, error);
     return status == OB_OK ? vocab_index(&tok->vocab, &tok->arena, error) : status;
 }
@@ -269,7 +316,7 @@ static ob_status read_merges(struct tok *tok, struct str merges, struct str base
     return status;
 }
 
-/* A member that must be absent, null, false, "" or (dropout) 0: what it would ask for we lack. */
+/* Is a member there and not null, false, "" or 0? */
 static bool asks(struct str value) {
     struct json_pull j;
     bool yes = false;
@@ -298,88 +345,136 @@ static ob_status read_unknown(struct tok *tok, struct str value, ob_error *error
     return status;
 }
 
-/* BPE or WordPiece, which need a pre-tokenizer of their kind. */
-static ob_status check_type(const struct tok *tok, struct str value, bool *words,
-                            ob_error *error) {
+ob_status tok_hf_type(struct tok *tok, struct str model, struct str base, ob_error *error) {
+    static const struct {
+        const char *name;
+        const struct tok_model *model;
+    } types[] = {{"BPE", &tokenizer_bpe},
+                 {"Unigram", &tokenizer_unigram},
+                 {"WordLevel", &tokenizer_wordlevel},
+                 {"WordPiece", &tokenizer_wordpiece}};
+    struct tok_hf_member m = {.name = "type"};
     struct json_pull j;
     char name[64] = "BPE"; /* old files: BPE has merges, which are looked for */
-    if (value.p) {
+    ob_status status = tok_hf_members(model, base, &m, 1, error);
+    if (status != OB_OK) return status;
+    if (m.value.p) {
         name[0] = 0;
-        pull_open(&j, value.p, value.n);
+        pull_open(&j, m.value.p, m.value.n);
         if (pull_next(&j) == PULL_STRING) snprintf(name, sizeof name, "%.*s", STR_ARG(j.text));
         pull_close(&j);
     }
-    *words = strcmp(name, "WordPiece") == 0;
-    if (!*words && strcmp(name, "BPE") != 0) return tok_hf_refuse(error, "model", name);
-    if (*words == (tok->pretok == &pretok_bert)) return OB_OK;
-    return tok_hf_refuse(error, "pre_tokenizer", *words ? "WordPiece without BertPreTokenizer"
-                                                        : "BertPreTokenizer without WordPiece");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(types[i].name, name) == 0) tok->model = types[i].model;
+    return tok->model ? OB_OK : tok_hf_refuse(error, "model", name);
 }
 
-/* The mark of tokens that go on, and how long a word may be. */
-static ob_status read_words(struct tok *tok, struct str mark, struct str most, ob_error *error) {
+/* A member that is a string; null is "". */
+static ob_status read_text(struct tok *tok, const struct tok_hf_member *m, struct str *out,
+                           ob_error *error) {
     struct json_pull j;
-    uint64_t n = TOK_WORD_MOST;
+    if (!m->value.p) return OB_OK;
+    pull_open(&j, m->value.p, m->value.n);
     ob_status status = OB_OK;
+    enum pull_kind kind = pull_next(&j);
+    if (kind != PULL_STRING && kind != PULL_NULL) {
+        status = error_set(error, OB_ERR_FORMAT, "%s is no string", m->name);
+    } else if (kind == PULL_STRING) {
+        const char *copy = arena_copy(&tok->arena, j.text.p, j.text.n);
+        if (copy) *out = (struct str){copy, j.text.n};
+        else status = error_memory(error, m->name, j.text.n);
+    } else {
+        *out = (struct str){"", 0};
+    }
+    pull_close(&j);
+    return status;
+}
+
+static ob_status read_number(const struct tok_hf_member *m, uint64_t *out, ob_error *error) {
+    struct json_pull j;
+    ob_status status = OB_OK;
+    if (!m->value.p) return OB_OK;
+    pull_open(&j, m->value.p, m->value.n);
+    if (pull_next(&j) != PULL_NULL && (j.kind != PULL_NUMBER || !pull_u64(&j, out)))
+        status = error_set(error, OB_ERR_FORMAT, "%s is no whole number", m->name);
+    pull_close(&j);
+    return status;
+}
+
+enum {
+    VOCAB, MERGES, UNK, UNK_ID, FUSE, FALLBACK, WHOLE, MOST, SUFFIX, PREFIX, MEMBERS
+};
+
+static ob_status read_bpe(struct tok *tok, const struct tok_hf_member *m, struct str base,
+                          ob_error *error) {
+    if (!m[MERGES].value.p)
+        return error_set(error, OB_ERR_FORMAT, "the model has no merges");
+    tok->fuse_unk = asks(m[FUSE].value);
+    tok->whole_words = asks(m[WHOLE].value);
+    tok->byte_fallback = asks(m[FALLBACK].value);
+    ob_status status = read_text(tok, &m[PREFIX], &tok->goes_on, error);
+    if (status == OB_OK) status = read_text(tok, &m[SUFFIX], &tok->ends, error);
+    /* Bytes of words that mark their beginning or end have no tokens of one kind. */
+    if (status == OB_OK && tok->byte_level && (tok->goes_on.n || tok->ends.n)) {
+        tok->byte_level = false;
+        status = tok_add_cut(tok, (struct cut){.apply = cut_bytes}, error);
+    }
+    if (status == OB_OK) status = read_merges(tok, m[MERGES].value, base, error);
+    if (status == OB_OK) status = read_unknown(tok, m[UNK].value, error);
+    return status;
+}
+
+static ob_status read_words(struct tok *tok, const struct tok_hf_member *m, ob_error *error) {
+    uint64_t most = TOK_WORD_MOST;
     tok->word_goes_on = STR_LIT("##");
     tok->word_begins = STR_LIT("");
-    if (mark.p) {
-        pull_open(&j, mark.p, mark.n);
-        const char *copy = pull_next(&j) == PULL_STRING
-                               ? arena_copy(&tok->arena, j.text.p, j.text.n)
-                               : NULL;
-        if (copy) tok->word_goes_on = (struct str){copy, j.text.n};
-        else status = error_set(error, OB_ERR_FORMAT, "continuing_subword_prefix is no string");
-        pull_close(&j);
-    }
-    if (most.p) {
-        pull_open(&j, most.p, most.n);
-        if (pull_next(&j) != PULL_NUMBER || !pull_u64(&j, &n) || n > UINT32_MAX)
-            status = error_set(error, OB_ERR_FORMAT, "max_input_chars_per_word is no whole number");
-        pull_close(&j);
-    }
-    tok->word_most = (uint32_t)n;
+    ob_status status = read_text(tok, &m[PREFIX], &tok->word_goes_on, error);
+    if (status == OB_OK) status = read_number(&m[MOST], &most, error);
+    if (status == OB_OK) status = read_unknown(tok, m[UNK].value, error);
+    tok->word_most = most > UINT32_MAX ? UINT32_MAX : (uint32_t)most;
     return status;
+}
+
+static ob_status read_unigram(struct tok *tok, const struct tok_hf_member *m, ob_error *error) {
+    uint64_t unk = UINT64_MAX;
+    tok->byte_fallback = asks(m[FALLBACK].value);
+    tok->scored_all = true;
+    ob_status status = read_number(&m[UNK_ID], &unk, error);
+    if (status != OB_OK) return status;
+    if (unk != UINT64_MAX && unk >= tok->vocab.n)
+        return error_set(error, OB_ERR_FORMAT, "unk_id is no token");
+    tok->unk = unk == UINT64_MAX ? -1 : (int32_t)unk;
+    /* What stands for the unknown is not found by its own text. */
+    if (tok->unk >= 0 && tok->vocab.kind[tok->unk] == TOK_NORMAL)
+        tok->vocab.kind[tok->unk] = TOK_UNKNOWN;
+    return tok_unigram_index(tok, error);
 }
 
 ob_status tok_hf_vocab(struct tok *tok, struct str model, struct str added, struct str base,
                        ob_error *error) {
-    enum {
-        TYPE, VOCAB, MERGES, UNK, FUSE, FALLBACK, WHOLE, MOST, DROPOUT, SUFFIX, PREFIX, MEMBERS
-    };
-    bool words;
     struct tok_hf_member m[MEMBERS] = {
-        [TYPE] = {.name = "type"},
         [VOCAB] = {.name = "vocab"},
         [MERGES] = {.name = "merges"},
         [UNK] = {.name = "unk_token"},
+        [UNK_ID] = {.name = "unk_id"},
         [FUSE] = {.name = "fuse_unk"},
         [FALLBACK] = {.name = "byte_fallback"},
         [WHOLE] = {.name = "ignore_merges"},
         [MOST] = {.name = "max_input_chars_per_word"},
-        [DROPOUT] = {.name = "dropout"},
         [SUFFIX] = {.name = "end_of_word_suffix"},
         [PREFIX] = {.name = "continuing_subword_prefix"},
     };
     ob_status status = tok_hf_members(model, base, m, MEMBERS, error);
-    if (status == OB_OK) status = check_type(tok, m[TYPE].value, &words, error);
     if (status != OB_OK) return status;
-    for (int i = DROPOUT; i < (words ? PREFIX : MEMBERS); i++)
-        if (asks(m[i].value)) return tok_hf_refuse(error, "model", m[i].name);
-    if (!m[VOCAB].value.p || (!words && !m[MERGES].value.p))
-        return error_set(error, OB_ERR_FORMAT, "the model has no vocabulary or no merges");
-    tok->model = words ? &tokenizer_wordpiece : &tokenizer_bpe;
-    if (words) {
-        status = read_words(tok, m[PREFIX].value, m[MOST].value, error);
-        if (status == OB_OK) status = make_vocab(tok, m[VOCAB].value, added, base, error);
-        return status == OB_OK ? read_unknown(tok, m[UNK].value, error) : status;
-    }
-    tok->fuse_unk = asks(m[FUSE].value);
-    tok->whole_words = asks(m[WHOLE].value);
+    if (!m[VOCAB].value.p)
+        return error_set(error, OB_ERR_FORMAT, "the model has no vocabulary");
     status = make_vocab(tok, m[VOCAB].value, added, base, error);
-    if (status == OB_OK) status = read_merges(tok, m[MERGES].value, base, error);
-    if (status == OB_OK) status = read_unknown(tok, m[UNK].value, error);
-    if (status != OB_OK || (!tok->byte_level && !asks(m[FALLBACK].value))) return status;
+    if (status != OB_OK) return status;
+    if (tok->model == &tokenizer_unigram) status = read_unigram(tok, m, error);
+    else if (tok->model == &tokenizer_wordpiece) status = read_words(tok, m, error);
+    else if (tok->model == &tokenizer_bpe) status = read_bpe(tok, m, base, error);
+    else status = read_unknown(tok, m[UNK].value, error);
+    if (status != OB_OK || (!tok->byte_level && !tok->byte_fallback)) return status;
     tok_find_bytes(tok);
     for (int b = 0; b < 256 && !tok->byte_level; b++)
         if (tok->byte_id[b] >= 0) tok->vocab.kind[tok->byte_id[b]] = TOK_BYTE;

@@ -19,23 +19,6 @@ void normal_prepend(const struct normal_step *step, struct str in, const uint8_t
     add(out, in, trust);
 }
 
-void normal_prefix(const struct normal_step *step, struct str in, const uint8_t *trust, bool start,
-                   struct normal_text *out) {
-    bool has = in.n >= step->to.n && memcmp(in.p, step->to.p, step->to.n) == 0;
-    if (has)
-        add(out, in, trust);
-    else
-        normal_prepend(step, in, trust, start, out);
-}
-
-void normal_prefix_start(const struct normal_step *step, struct str in, const uint8_t *trust,
-                         bool start, struct normal_text *out) {
-    if (start)
-        normal_prefix(step, in, trust, start, out);
-    else
-        add(out, in, trust);
-}
-
 void normal_replace(const struct normal_step *step, struct str in, const uint8_t *trust, bool start,
                     struct normal_text *out) {
     (void)start;
@@ -52,4 +35,23 @@ void normal_replace(const struct normal_step *step, struct str in, const uint8_t
         done = at += step->from.n;
     }
     add(out, (struct str){in.p + done, in.n - done}, trust + done);
+}
+
+void normal_spaces(const struct normal_step *step, struct str in, const uint8_t *trust, bool start,
+                   struct normal_text *out) {
+    (void)step, (void)start;
+    size_t from = out->text.n, held = SIZE_MAX; /* a space that waits for what follows */
+    for (size_t at = 0; at < in.n; at++) {
+        if (in.p[at] == ' ') {
+            if (out->text.n > from) held = at;
+            continue;
+        }
+        if (held != SIZE_MAX) {
+            buf_putc(&out->text, ' ');
+            buf_putc(&out->trust, (char)trust[held]);
+            held = SIZE_MAX;
+        }
+        buf_putc(&out->text, in.p[at]);
+        buf_putc(&out->trust, (char)trust[at]);
+    }
 }

@@ -10,8 +10,8 @@
 
 struct normal_text {
     struct buf text, trust; /* trust: one byte for each of text */
+    bool limit; /* text.failed because an expression costs too much */
 };
-
 
 struct normal_step;
 /* `start`: the text is the beginning of what the caller gave. Steps append to *out. */
@@ -21,16 +21,26 @@ typedef void normal_fn(const struct normal_step *step, struct str in, const uint
 struct normal_step {
     normal_fn *apply;
     struct str from, to;
+    struct regex *regex; /* owned by the tokenizer */
+    const void *table;
 };
 
+normal_fn normal_accents;      /* combining marks dropped */
 normal_fn normal_bert_clean;   /* controls removed, spaces to ' ' */
 normal_fn normal_bert_chinese; /* spaces around each Chinese character */
 normal_fn normal_bert_strip;   /* characters taken apart, accents dropped */
 normal_fn normal_bert_lower;   /* lower case */
+normal_fn normal_bytes;        /* bytes in the byte-level alphabet */
+normal_fn normal_charsmap;     /* `table`: a struct charsmap */
+normal_fn normal_compat;       /* compatibility characters taken apart: then nfc or nfd */
+normal_fn normal_nfd;          /* Unicode's canonical decomposition */
 normal_fn normal_nfc;          /* Unicode's canonical composition, of the reference's version */
+normal_fn normal_nmt;          /* controls dropped, odd spaces to ' ' */
 normal_fn normal_prepend;      /* `to` before a text that is not empty */
-normal_fn normal_prefix;       /* `to` before a text that does not start with it */
-normal_fn normal_prefix_start; /* the same, only at the start */
+normal_fn normal_regex;        /* matches of `regex` by `to` */
 normal_fn normal_replace;      /* `from` by `to` */
+normal_fn normal_spaces;       /* runs of spaces to one, none at the ends */
+normal_fn normal_strip_left;   /* white space at the start dropped */
+normal_fn normal_strip_right;  /* at the end */
 
 #endif

@@ -87,26 +87,26 @@ static void find_joins(struct str token, bool *joins) {
     for (size_t n; (n = word_end(token, joins)) < token.n;) joins[(uint8_t)token.p[n - 1]] = true;
 }
 
-static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
-    while (piece.n) {
-        size_t n = word_end(piece, tok->joins);
-        if (!encode_word(tok, work, (struct str){piece.p, n})) return false;
-        piece.p += n;
-        piece.n -= n;
-    }
+/* Runs of unknown tokens are one, across words too: what has one is not remembered. */
+static bool remember(const struct tok *tok, struct tok_work *work, struct str word, size_t from) {
+    for (size_t i = from; i < work->n; i++)
+        if (work->id[i] == tok->unk) return true;
+    if (work->n > from) memo_put(&work->memo, word, work->id + from, work->n - from);
     return true;
 }
 
-static void decode(const struct tok *tok, struct str text, struct buf *out) {
-    (void)tok;
-    for (size_t at = 0; at < text.n;) {
-        if (is_space(text, at)) {
-            buf_putc(out, ' ');
-            at += 3;
-        } else {
-            buf_putc(out, text.p[at++]);
-        }
+static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
+    while (piece.n) {
+        struct str word = {piece.p, word_end(piece, tok->joins)};
+        const struct memo_word *known = memo_find(&work->memo, word);
+        size_t from = work->n;
+        bool ok = known ? tok_work_add(work, known->id, known->ids)
+                        : encode_word(tok, work, word) && remember(tok, work, word, from);
+        if (!ok) return false;
+        piece.p += word.n;
+        piece.n -= word.n;
     }
+    return true;
 }
 
 /* A number that is lower for a higher score, equal for equal scores. The bits of floats are in the
@@ -170,8 +170,12 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
      * out before and prefix what follows. */
     tok->added_normalized = !prefix;
     struct str space = STR_LIT(SPACE);
-    if (prefix) tok_add_step(&tok->normal, (struct normal_step){normal_prepend, {0}, space}, NULL);
-    tok_add_step(&tok->normal, (struct normal_step){normal_replace, STR_LIT(" "), space}, NULL);
+    struct normal_step before = {.apply = normal_prepend, .to = space},
+                       marks = {.apply = normal_replace, .from = STR_LIT(" "), .to = space};
+    if (prefix) tok_add_step(&tok->normal, before, NULL);
+    tok_add_step(&tok->normal, marks, NULL);
+    tok_add_decoder(tok, (struct decode_step){.apply = decode_replace, .from = space,
+                                              .to = STR_LIT(" ")}, NULL);
     tok->add_bos = true;
     tok->bos = 1, tok->eos = 2, tok->unk = 0;
     tok_find_bytes(tok);
@@ -184,5 +188,4 @@ const struct tok_model tokenizer_spm = {
     .gguf = "llama",
     .open_gguf = open_gguf,
     .encode = encode,
-    .decode = decode,
 };

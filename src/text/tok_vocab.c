@@ -11,7 +11,9 @@ ob_status vocab_init(struct vocab *vocab, struct arena *arena, uint32_t n, ob_er
     vocab->text = arena_array(arena, n, sizeof *vocab->text);
     vocab->kind = arena_array(arena, n, 1);
     vocab->end = arena_array(arena, n, sizeof *vocab->end);
-    if (!vocab->text || !vocab->kind || !vocab->end) return error_memory(error, "vocabulary", n);
+    vocab->outside = arena_array(arena, n, sizeof *vocab->outside);
+    if (!vocab->text || !vocab->kind || !vocab->end || !vocab->outside)
+        return error_memory(error, "vocabulary", n);
     return OB_OK;
 }
 
@@ -44,6 +46,8 @@ static uint32_t slot_of(const struct vocab *vocab, struct str text, uint64_t has
 
 ob_status vocab_index(struct vocab *vocab, struct arena *arena, ob_error *error) {
     uint64_t size = 16;
+    vocab->longest = 0;
+    vocab->twins = false;
     while (size < vocab->n + (uint64_t)vocab->n / 2) size *= 2;
     vocab->slot = arena_array(arena, size, sizeof *vocab->slot);
     if (!vocab->slot) return error_memory(error, "vocabulary", size);
@@ -75,5 +79,5 @@ int32_t vocab_find_data(const struct vocab *vocab, struct str text) {
 }
 
 bool vocab_is_data(const struct vocab *vocab, int32_t id) {
-    return vocab->kind[id] != TOK_CONTROL && vocab->kind[id] != TOK_UNKNOWN;
+    return vocab->kind[id] != TOK_CONTROL && vocab->kind[id] != TOK_UNKNOWN && !vocab->outside[id];
 }

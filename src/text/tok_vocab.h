@@ -31,6 +31,7 @@ struct vocab {
     struct str *text; /* as the file spells it */
     uint8_t *kind;    /* enum tok_kind */
     bool *end;        /* ends a generation */
+    bool *outside;    /* only an added token: the model does not know it */
     size_t longest;   /* bytes of the longest text */
     struct vocab_slot *slot; /* hash table, open addressing */
     uint32_t mask;
@@ -41,9 +42,9 @@ struct vocab {
 ob_status vocab_init(struct vocab *vocab, struct arena *arena, uint32_t n, ob_error *error);
 ob_status vocab_index(struct vocab *vocab, struct arena *arena, ob_error *error);
 int32_t vocab_find(const struct vocab *vocab, struct str text); /* -1: none */
-/* May text become this token by itself? No control token. */
+/* May text become this token by itself? No control token, none that is only an added one. */
 bool vocab_is_data(const struct vocab *vocab, int32_t id);
-/* As vocab_find, for what text may become by itself: no control token. */
+/* As vocab_find, for what text may become by itself. */
 int32_t vocab_find_data(const struct vocab *vocab, struct str text);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/tok_impl.h"
-#include "text/unicode.h"
 
 #define SPACE "\xe2\x96\x81"
 
@@ -38,10 +37,7 @@ static bool unknown(const struct tok *tok, struct tok_work *work) {
 }
 
 static bool encode(const struct tok *tok, struct tok_work *work, struct str piece) {
-    uint32_t code;
     size_t before = work->n;
-    utf8_decode(piece.p, piece.n, &code);
-    if (unicode_is_space(unicode_of(code))) return true;
     if (characters(piece) > tok->word_most) return unknown(tok, work);
     for (size_t at = 0, n; at < piece.n; at += n) {
         struct str rest = {piece.p + at, piece.n - at};
@@ -55,20 +51,6 @@ static bool encode(const struct tok *tok, struct tok_work *work, struct str piec
         if (!tok_work_put(work, id)) return false;
     }
     return true;
-}
-
-static bool starts(struct str text, struct str mark) {
-    return text.n >= mark.n && memcmp(text.p, mark.p, mark.n) == 0;
-}
-
-/* A word gets a space before it, unless it is a mark that ends a sentence or its part. */
-static void decode(const struct tok *tok, struct str text, struct buf *out) {
-    struct str on = tok->word_goes_on;
-    bool begins = starts(text, tok->word_begins) && !(on.n && starts(text, on));
-    size_t mark = begins ? tok->word_begins.n : on.n;
-    struct str rest = {text.p + mark, text.n - mark};
-    if (begins && !(rest.n && strchr(".,!?", rest.p[0]))) buf_putc(out, ' ');
-    buf_add(out, rest.p, rest.n);
 }
 
 /* No key says whether a vocabulary has capitals; it shows in its words. */
@@ -101,7 +83,8 @@ static ob_status open_gguf(struct tok *tok, const struct gguf *gguf, ob_error *e
                                        normal_bert_lower};
     for (size_t i = 0; i < (has_capitals(&tok->vocab) ? 2 : 4); i++)
         tok_add_step(&tok->normal, (struct normal_step){.apply = steps[i]}, NULL);
-    tok->pretok = &pretok_bert;
+    tok_add_bert_cuts(tok, NULL);
+    tok_add_decoder(tok, (struct decode_step){.apply = decode_words, .left = true}, NULL);
     tok->word_begins = STR_LIT(SPACE);
     tok->word_goes_on = STR_LIT("");
     tok->word_most = TOK_WORD_MOST;
@@ -120,5 +103,4 @@ const struct tok_model tokenizer_wordpiece = {
     .gguf = "bert",
     .open_gguf = open_gguf,
     .encode = encode,
-    .decode = decode,
 };

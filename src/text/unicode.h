@@ -32,6 +32,13 @@ static inline bool unicode_is_number(uint8_t of) { /* \p{N} */
     uint8_t c = of & UNICODE_CATEGORY;
     return c >= UNICODE_ND && c <= UNICODE_NO;
 }
+static inline bool unicode_is_mark(uint8_t of) { /* \p{M} */
+    uint8_t c = of & UNICODE_CATEGORY;
+    return c >= UNICODE_MN && c <= UNICODE_ME;
+}
 static inline bool unicode_is_space(uint8_t of) { return (of & UNICODE_SPACE) != 0; }
+
+/* \w: letters, marks, digits, connectors, and what is alphabetic besides. */
+bool unicode_is_word(uint32_t code);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/os.h"
 #include "base/str.h"
+#include "devices/device.h"
 
 enum { LIMIT = 600 };
 #define FIXTURES "../shared/fixtures/models"
@@ -25,6 +26,7 @@ struct check {
     const char *tier; /* of the subject at hand */
     const char *func; /* pattern, NULL = all */
     const char *isa;  /* NULL = all */
+    const char *device; /* other than cpu and ref; NULL = none */
     uint64_t seed;
     const char *golden, *fixtures; /* folders; fixtures may be NULL */
     bool bench, quick, rows, verbose;
@@ -60,6 +62,7 @@ static bool wanted(const struct check *check, const char *name) {
 }
 
 bool check_isa(const struct check *check, enum cpu_isa isa) {
+    if (check->device) return false;
     if (check->quick && isa != cpu_best()) { /* plain C runs as what the others are compared with */
         if (isa == CPU_SCALAR || strcmp(check->tier, "kernels") != 0) return false;
     }
@@ -67,7 +70,8 @@ bool check_isa(const struct check *check, enum cpu_isa isa) {
 }
 
 bool check_bench(const struct check *check) { return check->bench; }
-bool check_quick(const struct check *check) { return check->quick; }
+bool check_quick(const struct check *check) { return check->quick || check->device; }
+const char *check_device(const struct check *check) { return check->device; }
 const char *check_goldens(const struct check *check) { return check->golden; }
 const char *check_fixtures(const struct check *check) { return check->fixtures; }
 
@@ -154,6 +158,7 @@ static int usage(int status) {
             "  --list          print the tiers\n"
             "  --tier NAME     only this tier (may be repeated)\n"
             "  --func PATTERN  rows whose name contains or matches PATTERN\n"
+            "  --device NAME   only rows of this device, such as cuda\n"
             "  --isa NAME      only this instruction set\n"
             "  --quick         beyond kernels the best instruction set alone, no plain C\n"
             "  --seed N        of all random numbers (default: from the clock)\n"
@@ -211,6 +216,7 @@ static int parse(struct check *check, int argc, char **argv) {
         if (!value) return usage(2);
         if (strcmp(a, "--func") == 0) check->func = argv[++i];
         else if (strcmp(a, "--isa") == 0) check->isa = argv[++i];
+        else if (strcmp(a, "--device") == 0) check->device = argv[++i];
         else if (strcmp(a, "--golden") == 0) check->golden = argv[++i];
         else if (strcmp(a, "--fixtures") == 0) check->fixtures = argv[++i];
         else if (strcmp(a, "--seed") == 0) check->seed = strtoull(argv[++i], NULL, 0);
@@ -223,6 +229,8 @@ static int parse(struct check *check, int argc, char **argv) {
     for (int i = 0; i < TIERS && !some; i++) tiers[i].wanted = has_subject(&tiers[i]);
     if (check->isa && (!cpu_isa_find(check->isa, &isa) || !cpu_has(isa)))
         return bad("this processor does not run", check->isa);
+    if (check->device && !device_find(check->device))
+        return bad("there is no device", check->device);
     return -1;
 }
 

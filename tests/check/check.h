@@ -35,6 +35,9 @@ void check_run(struct check *check, check_fn *fn, const void *arg, const char *n
 bool check_isa(const struct check *check, enum cpu_isa isa);
 bool check_bench(const struct check *check); /* --bench: add rows of real sizes */
 bool check_quick(const struct check *check); /* --quick: no rows of the reference device */
+/* --device: rows of this device alone; NULL: of cpu and ref. The parent never opens it: a GPU does
+ * not survive a fork. */
+const char *check_device(const struct check *check);
 const char *check_goldens(const struct check *check);  /* folder */
 const char *check_fixtures(const struct check *check); /* folder of more families, NULL if none */
 #define CHECK_ISAS(check, isa)                                       \

@@ -14,7 +14,7 @@
 enum { LENGTH = 1300, HEAD = 32, COLS = 4 * HEAD, BESIDE = 40 };
 
 struct law_case {
-    enum cpu_isa isa;
+    const char *on; /* see tiny_open() */
     struct kv_types kv;
     uint32_t window, span, chunk, threads; /* span: chunks of attention in place of a window */
     bool beside, bidirectional, states;    /* states: the recurrent layers */
@@ -162,7 +162,7 @@ static value_id make(struct tiny *t, const struct law_case *c) {
 
 static void whole(struct tiny *t, const struct law_case *c, float *out) {
     struct tiny_run run;
-    tiny_open(&run, t, cpu_isa_name(c->isa), 1, c->kv, LENGTH);
+    tiny_open(&run, t, c->on, 1, c->kv, LENGTH);
     tiny_step(&run, (const uint32_t[TINY_SEQS]){LENGTH}, out);
     tiny_close(&run);
 }
@@ -171,7 +171,7 @@ static void whole(struct tiny *t, const struct law_case *c, float *out) {
 static void chunked(struct tiny *t, const struct law_case *c, float *out) {
     enum { DECODED = 20 };
     struct tiny_run run;
-    tiny_open(&run, t, cpu_isa_name(c->isa), c->threads, c->kv, LENGTH + 3 * BESIDE);
+    tiny_open(&run, t, c->on, c->threads, c->kv, LENGTH + 3 * BESIDE);
     static float rows[(LENGTH + 3 * BESIDE) * COLS];
     for (uint32_t done = 0, n; done < LENGTH; done += n) {
         uint32_t left = LENGTH - done;
@@ -191,7 +191,7 @@ static void chunked(struct tiny *t, const struct law_case *c, float *out) {
 static void beside(struct tiny *t, const struct law_case *c, float *out) {
     struct tiny_run run;
     uint32_t count[TINY_SEQS] = {LENGTH, BESIDE, 0, 1};
-    tiny_open(&run, t, cpu_isa_name(c->isa), c->threads, c->kv, LENGTH + BESIDE + 1);
+    tiny_open(&run, t, c->on, c->threads, c->kv, LENGTH + BESIDE + 1);
     static float rows[(LENGTH + BESIDE + 1) * COLS];
     tiny_step(&run, count, rows);
     memcpy(out, rows, (size_t)LENGTH * COLS * sizeof *out);
@@ -214,7 +214,7 @@ static void run(struct check_row *row, const void *arg) {
     arena_free(&t.arena);
 }
 
-void check_law(struct check *check) {
+static void run_all(struct check *check, const char *on) {
     static const struct law_case cases[] = {
         {.chunk = 64, .threads = 2},
         {.chunk = 0, .threads = 3, .beside = true},
@@ -224,19 +224,23 @@ void check_law(struct check *check) {
         {.chunk = 0, .threads = 3, .span = 600},
         {.threads = 3, .window = 300, .bidirectional = true},
     };
-    CHECK_ISAS(check, isa) {
-        if (isa == CPU_SCALAR && cpu_best() != CPU_SCALAR && !check_bench(check)) continue;
-        for (int kv = 0; kv <= KV_TYPES; kv++)
-            for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                struct law_case c = cases[i];
-                c.isa = isa;
-                c.states = kv == KV_TYPES; /* no KV in it */
-                if (c.states && (c.span || c.bidirectional)) continue;
-                if (!c.states) c.kv = (struct kv_types){(enum kv_type)kv, (enum kv_type)kv};
-                check_run(check, run, &c, "graph.%s.%s.chunk%u_threads%u_window%u%s%s%s",
-                          cpu_isa_name(isa), c.states ? "states" : kv_name(c.kv.k), c.chunk,
-                          c.threads, c.window, c.span ? "_span" : "", c.beside ? "_beside" : "",
-                          c.bidirectional ? "_bidirectional" : "");
-            }
-    }
+    for (int kv = 0; kv <= KV_TYPES; kv++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            struct law_case c = cases[i];
+            c.on = on;
+            c.states = kv == KV_TYPES; /* no KV in it */
+            if (c.states && (c.span || c.bidirectional)) continue;
+            if (!c.states) c.kv = (struct kv_types){(enum kv_type)kv, (enum kv_type)kv};
+            check_run(check, run, &c, "graph.%s.%s.chunk%u_threads%u_window%u%s%s%s", on,
+                      c.states ? "states" : kv_name(c.kv.k), c.chunk, c.threads, c.window,
+                      c.span ? "_span" : "", c.beside ? "_beside" : "",
+                      c.bidirectional ? "_bidirectional" : "");
+        }
+}
+
+void check_law(struct check *check) {
+    CHECK_ISAS(check, isa)
+        if (isa != CPU_SCALAR || cpu_best() == CPU_SCALAR || check_bench(check))
+            run_all(check, cpu_isa_name(isa));
+    if (check_device(check)) run_all(check, check_device(check));
 }

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "kernels/kernels.h"
+#include "packed_floats.h"
 
 /* MODERATE weights are finite and small enough that sums are, too. */
 enum weights { MODERATE, ANY_BYTES, ALL_ZERO, ALL_ONE, WEIGHTS };
@@ -51,9 +52,22 @@ static float *activations(struct check_row *row, size_t n, bool odd) {
     return x;
 }
 
+static const void *pack_floats(struct check_row *row, const struct linear_case *c,
+                                 const struct kernels *k, const float *x) {
+    char *packed = check_bytes(row, float_packed_bytes(c->cols, c->tokens));
+    for (uint32_t t = 0; t < c->tokens; t += FLOAT_GROUP) {
+        const float *from[FLOAT_GROUP];
+        uint32_t n = c->tokens - t < FLOAT_GROUP ? c->tokens - t : FLOAT_GROUP;
+        for (uint32_t i = 0; i < n; i++) from[i] = x + (size_t)(t + i) * c->cols;
+        k->float_pack(c->quant, from, n, c->cols, packed + float_packed_bytes(c->cols, t));
+    }
+    return packed;
+}
+
 /* The rows as `k` takes them for this format, before a guard page. */
 static const void *rows_for(struct check_row *row, const struct linear_case *c,
                             const struct kernels *k, const float *x) {
+    if (kernels_packs_floats(k, c->quant)) return pack_floats(row, c, k, x);
     if (!k->act_quantize || !kernels_linear_takes_act(c->quant)) return x;
     size_t bytes = act_row_bytes(c->cols);
     char *act = check_bytes(row, c->tokens * bytes);
@@ -111,7 +125,8 @@ static void product(struct check_row *row, const void *arg) {
     while (check_again(row, bytes, flops)) ours->linear[index](&job, c->row0, c->row1);
     job.x = rows_for(row, c, other, x);
     job.y = want;
-    other->linear[index](&job, c->row0, c->row1);
+    if (kernels_packs_floats(ours, c->quant)) packed_floats_linear(&job, x, c->row0, c->row1);
+    else other->linear[index](&job, c->row0, c->row1);
     if (c->isa != CPU_SCALAR) check_equal(row, got, want, n); /* NaN outside of the range, too */
     else compare(row, c, &job, x, got);
 }

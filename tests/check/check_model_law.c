@@ -150,19 +150,21 @@ static void run_laws(struct check *check, const char *name, struct law_case c) {
     check_run(check, run, &c, "%s.%s.rolled_back", name, where);
 }
 
-static void run_tiny(struct check *check, const char *tiny, enum cpu_isa isa) {
+/* isa NULL: on another device. */
+static void run_tiny(struct check *check, const char *tiny, const char *isa) {
     char path[1024], name[64];
     snprintf(path, sizeof path, "%s/%s.gguf", check_goldens(check), tiny);
-    struct law_case c = {.path = path, .device = "cpu", .isa = cpu_isa_name(isa)};
+    struct law_case c = {.path = path, .device = isa ? "cpu" : check_device(check), .isa = isa};
+    bool as_scalar = isa && strcmp(isa, cpu_isa_name(CPU_SCALAR)) != 0;
     run_laws(check, tiny, c);
-    if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "%s.%s.as_scalar", tiny, c.isa);
+    if (as_scalar) check_run(check, run_isa, &c, "%s.%s.as_scalar", tiny, c.isa);
     for (int kv = 0; kv < KV_TYPES; kv++) {
         if (kv == KV_f16) continue; /* above */
         c.k = kv_name((enum kv_type)kv);
         c.v = kv == KV_q4_0 ? "q8_0" : c.k; /* a mixed cache, too */
         snprintf(name, sizeof name, "%s.%s", tiny, c.k);
         run_laws(check, name, c);
-        if (isa != CPU_SCALAR) check_run(check, run_isa, &c, "%s.%s.as_scalar", name, c.isa);
+        if (as_scalar) check_run(check, run_isa, &c, "%s.%s.as_scalar", name, c.isa);
     }
 }
 
@@ -170,11 +172,14 @@ static void run_family(struct check *check, const struct family *f) {
     if (f->unknown) return; /* check_model.c names it */
     if (!check_quick(check))
         run_laws(check, f->name, (struct law_case){.path = f->model, .device = "ref"});
-    run_laws(check, f->name, (struct law_case){.path = f->model, .device = "cpu"});
+    const char *other = check_device(check);
+    run_laws(check, f->name, (struct law_case){.path = f->model, .device = other ? other : "cpu"});
 }
 
 void check_model_law(struct check *check) {
     families_each(check, run_family);
-    for (int i = 0; i < WHOLE_TINIES; i++)
-        CHECK_ISAS(check, isa) run_tiny(check, whole_tiny[i], isa);
+    for (int i = 0; i < WHOLE_TINIES; i++) {
+        CHECK_ISAS(check, isa) run_tiny(check, whole_tiny[i], cpu_isa_name(isa));
+        if (check_device(check)) run_tiny(check, whole_tiny[i], NULL);
+    }
 }

@@ -376,7 +376,7 @@ static make_fn *const makers[OP_COUNT] = {
 /* A node of three weights gives the bits of three nodes of one; biases stay with their weights. */
 static void run_apart(struct check_row *row, const void *arg) {
     enum { ROWS = 40, COLS = 96, N = TOKENS * ROWS };
-    const enum cpu_isa *isa = arg;
+    const char *on = arg;
     const enum quant_index quant[3] = {QUANT_q8_0, QUANT_f32, QUANT_q8_0};
     struct tiny t;
     tiny_init(&t, row);
@@ -396,7 +396,7 @@ static void run_apart(struct check_row *row, const void *arg) {
             t.graph.logits = together ? out[i] : out[0];
             struct tiny_run device;
             struct kv_types kv = {KV_f32, KV_f32};
-            tiny_open(&device, &t, cpu_isa_name(*isa), 3, kv, TOKENS);
+            tiny_open(&device, &t, on, 3, kv, TOKENS);
             got[together] = check_output(row, N);
             tiny_step(&device, (const uint32_t[TINY_SEQS]){TOKENS}, got[together]);
             tiny_close(&device);
@@ -406,7 +406,8 @@ static void run_apart(struct check_row *row, const void *arg) {
     arena_free(&t.arena);
 }
 
-struct ops_case { enum op op; enum cpu_isa isa; enum kv_type kv; };
+/* on: see tiny_open() */
+struct ops_case { enum op op; const char *on; enum kv_type kv; };
 
 /* A quantized K takes the query in int8, which ref does not. */
 static double bound(const struct ops_case *c) {
@@ -426,7 +427,7 @@ static void run(struct check_row *row, const void *arg) {
     for (int side = 0; side < 2; side++) {
         struct tiny_run device;
         struct kv_types kv = {c->kv, c->kv};
-        tiny_open(&device, &t, side == 0 ? cpu_isa_name(c->isa) : NULL, 3, kv, TOKENS + 3);
+        tiny_open(&device, &t, side == 0 ? c->on : NULL, 3, kv, TOKENS + 3);
         tiny_step(&device, count, side == 0 ? got : want);
         tiny_close(&device);
     }
@@ -434,13 +435,17 @@ static void run(struct check_row *row, const void *arg) {
     arena_free(&t.arena);
 }
 
-void check_ops(struct check *check) {
-    CHECK_ISAS(check, isa) check_run(check, run_apart, &isa, "linear.%s.apart", cpu_isa_name(isa));
+static void run_all(struct check *check, const char *on) {
+    check_run(check, run_apart, on, "linear.%s.apart", on);
     for (int op = 0; op < OP_COUNT; op++)
-        CHECK_ISAS(check, isa)
-            for (int kv = 0; kv < (op == OP_attention ? KV_TYPES : 1); kv++) {
-                struct ops_case c = {(enum op)op, isa, (enum kv_type)kv};
-                check_run(check, run, &c, "%s.%s%s%s", op_name(c.op), cpu_isa_name(isa),
-                          op == OP_attention ? "." : "", op == OP_attention ? kv_name(c.kv) : "");
-            }
+        for (int kv = 0; kv < (op == OP_attention ? KV_TYPES : 1); kv++) {
+            struct ops_case c = {(enum op)op, on, (enum kv_type)kv};
+            check_run(check, run, &c, "%s.%s%s%s", op_name(c.op), on,
+                      op == OP_attention ? "." : "", op == OP_attention ? kv_name(c.kv) : "");
+        }
+}
+
+void check_ops(struct check *check) {
+    CHECK_ISAS(check, isa) run_all(check, cpu_isa_name(isa));
+    if (check_device(check)) run_all(check, check_device(check));
 }

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * model_logits.c: a tool, not a test: writes the logits (of an encoder: the last states) that the
- * reference device gives for one sequence, to compare another engine's with. The model needs no
- * tokenizer. */
+ * reference device gives for one sequence, or with --scores what a classifier says of it, to
+ * compare another engine's with. The model needs no tokenizer. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/engine.h"
 
 static ob_status write_logits(struct engine *engine, const char *path, const int32_t *id,
-                              uint32_t n, ob_error *error) {
+                              uint32_t n, bool scores, ob_error *error) {
     const float *rows = NULL;
     struct seq *seq = seq_new(engine);
     struct engine_item item = {.seq = seq, .id = id, .n = n, .logits = n};
     ob_status s = seq ? engine_step(engine, &item, 1, &rows, error) : OB_ERR_MEMORY;
+    size_t count = (size_t)n * model_output_cols(engine_model(engine));
+    if (s == OB_OK && scores) {
+        uint32_t cols = 0;
+        rows = engine_pooled(engine, &cols);
+        count = cols;
+        if (!rows) s = OB_ERR_UNSUPPORTED;
+        if (!rows) snprintf(error->message, sizeof error->message, "the model is no classifier");
+    }
     if (s == OB_OK) {
-        size_t count = (size_t)n * model_output_cols(engine_model(engine));
         FILE *file = fopen(path, "wb");
         bool written = file && fwrite(rows, sizeof *rows, count, file) == count;
         if (file) written &= fclose(file) == 0;
@@ -28,13 +36,13 @@ static ob_status write_logits(struct engine *engine, const char *path, const int
 }
 
 static ob_status run(const char *model, const char *path, const int32_t *id, uint32_t n,
-                     ob_error *error) {
+                     bool scores, ob_error *error) {
     struct source *source = NULL;
     struct engine *engine = NULL;
     ob_status s = source_open(model, &source, error);
     if (s == OB_OK)
         s = engine_open(source, &(ob_engine_options){.device = "ref"}, &engine, error);
-    if (s == OB_OK) s = write_logits(engine, path, id, n, error);
+    if (s == OB_OK) s = write_logits(engine, path, id, n, scores, error);
     if (engine) engine_close(&engine);
     if (source) source_close(&source);
     return s;
@@ -43,15 +51,18 @@ static ob_status run(const char *model, const char *path, const int32_t *id, uin
 int main(int argc, char **argv) {
     ob_error error = {0};
     char line[1024];
+    const bool scores = argc > 1 && strcmp(argv[1], "--scores") == 0;
+    argv += scores;
+    argc -= scores;
     if (argc < 4) {
-        fprintf(stderr, "usage: model_logits MODEL OUT ID...\n"
+        fprintf(stderr, "usage: model_logits [--scores] MODEL OUT ID...\n"
                         "Writes float32 rows [IDS, vocabulary], without a header.\n");
         return 2;
     }
     uint32_t n = (uint32_t)argc - 3;
     int32_t *id = calloc(n, sizeof *id);
     for (uint32_t i = 0; id && i < n; i++) id[i] = (int32_t)strtol(argv[3 + i], NULL, 10);
-    ob_status s = id ? run(argv[1], argv[2], id, n, &error) : OB_ERR_MEMORY;
+    ob_status s = id ? run(argv[1], argv[2], id, n, scores, &error) : OB_ERR_MEMORY;
     free(id);
     if (s == OB_OK) return 0;
     fprintf(stderr, "model_logits: %s\n", ob_error_line(&error, line, sizeof line));

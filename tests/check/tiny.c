@@ -47,13 +47,51 @@ value_id tiny_input(struct tiny *t, uint32_t ids, uint32_t cols) {
     return graph_embed(&t->graph, tiny_weight(t, quant_list[QUANT_f32], ids, cols), 1);
 }
 
-void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t threads,
+/* What a device makes of each weight, once: nodes share them. */
+static void bind(struct tiny_run *run) {
+    const struct graph *g = &run->tiny->graph;
+    ob_error error = {0};
+    for (uint32_t i = 0; i < g->nodes; i++)
+        for (int k = 0; k < 2 * NODE_OUTPUTS; k++) {
+            struct weight *w = k < NODE_OUTPUTS ? g->node[i].weight[k]
+                                                : g->node[i].bias[k - NODE_OUTPUTS];
+            if (w && !w->bound && run->device->type->bind_weight(run->device, w, &error) != OB_OK)
+                check_end(run->tiny->row, "bind_weight: %s", error.message);
+        }
+}
+
+static void unbind(struct tiny_run *run) {
+    const struct graph *g = &run->tiny->graph;
+    for (uint32_t i = 0; i < g->nodes; i++)
+        for (int k = 0; k < 2 * NODE_OUTPUTS; k++) {
+            struct weight *w = k < NODE_OUTPUTS ? g->node[i].weight[k]
+                                                : g->node[i].bias[k - NODE_OUTPUTS];
+            if (w) run->device->type->unbind_weight(run->device, w);
+        }
+}
+
+static void need_support(const struct tiny_run *run) {
+    const struct graph *g = &run->tiny->graph;
+    char reason[160];
+    for (uint32_t i = 0; i < g->nodes; i++)
+        if (!run->device->type->supports(run->device, g, &g->node[i], reason, sizeof reason))
+            check_skip(run->tiny->row, "%s: %s", op_name(g->node[i].op), reason);
+}
+
+void tiny_open(struct tiny_run *run, struct tiny *t, const char *on, uint32_t threads,
                struct kv_types kv, uint32_t tokens) {
     *run = (struct tiny_run){.tiny = t, .kv.type = kv};
-    const struct device_type *type = device_find(isa ? "cpu" : "ref");
+    const struct device_type *type = device_find(on ? on : "ref");
+    struct device_options options = {.threads = threads};
     ob_error error = {0};
-    CHECK_THAT(t->row, type->open(&(struct device_options){.cpu_isa = isa, .threads = threads},
-                                  &run->device, &error) == OB_OK);
+    if (!type) {
+        type = device_find("cpu");
+        options.cpu_isa = on;
+    }
+    if (type->open(&options, &run->device, &error) != OB_OK)
+        check_end(t->row, "open: %s", error.message);
+    need_support(run);
+    bind(run);
     uint32_t groups = t->graph.groups;
     struct device_buffer **buffer = arena_array(&t->arena, groups, sizeof *buffer);
     size_t *bytes = arena_array(&t->arena, groups, sizeof *bytes);
@@ -81,6 +119,7 @@ void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t t
 void tiny_close(struct tiny_run *run) {
     const struct device_type *type = run->device->type;
     type->release(run->device, &run->plan);
+    unbind(run);
     for (uint32_t g = 0; g < run->tiny->graph.groups; g++) {
         struct device_buffer *buffer = run->kv.group[g];
         type->free(run->device, &buffer);

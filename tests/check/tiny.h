@@ -34,8 +34,9 @@ struct tiny_run {
     struct step_seq seq[TINY_SEQS];
     uint32_t past[TINY_SEQS];
 };
-/* isa NULL: the ref device. */
-void tiny_open(struct tiny_run *run, struct tiny *t, const char *isa, uint32_t threads,
+/* `on`: an instruction set of the cpu device, or another device; NULL: the ref device. The row is
+ * skipped if the device declines a node. */
+void tiny_open(struct tiny_run *run, struct tiny *t, const char *on, uint32_t threads,
                struct kv_types kv, uint32_t tokens);
 void tiny_close(struct tiny_run *run);
 /* Adds count[s] tokens to each sequence s; ids are the positions + 17 * s. Copies the output rows

@@ -20,7 +20,12 @@ void whole_open(struct whole *w, struct check_row *row, const char *path,
     ob_error error = {0};
     *w = (struct whole){.row = row};
     need(w, source_open(path, &w->source, &error), &error);
-    need(w, engine_open(w->source, options, &w->engine, &error), &error);
+    bool other = options->device && strcmp(options->device, "cpu") != 0 &&
+                 strcmp(options->device, "ref") != 0;
+    ob_status status = engine_open(w->source, options, &w->engine, &error);
+    /* cpu and ref run everything; what another device declines is no failure. */
+    if (status == OB_ERR_UNSUPPORTED && other) check_skip(row, "%s", error.message);
+    need(w, status, &error);
     w->vocab = engine_model(w->engine)->hp.vocab;
     w->cols = model_output_cols(engine_model(w->engine));
 }

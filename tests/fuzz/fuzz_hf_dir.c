@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuzz_hf_dir.c: a Hugging Face directory: config.json, an index and one shard, cut from the input
- * at lines of "--". */
+ * fuzz_hf_dir.c: a Hugging Face directory: config.json (which is generation_config.json too), an
+ * index and one shard, cut from the input at lines of "--". */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "format/sampling.h"
 #include "format/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static char dir[] = "/dev/shm/1bit-fuzz-XXXXXX"; /* memory: three files a run */
-static const char *const name[] = {"config.json", "model.safetensors.index.json", "a.safetensors"};
+static const char *const name[] = {"config.json", "model.safetensors.index.json", "a.safetensors",
+                                   "generation_config.json"};
 
 static const char *path_of(int i) {
     static char path[128];
@@ -21,16 +23,21 @@ static const char *path_of(int i) {
 }
 
 static void clean_up(void) {
-    for (int i = 0; i < 3; i++) unlink(path_of(i));
+    for (int i = 0; i < 4; i++) unlink(path_of(i));
     rmdir(dir);
+}
+
+static void write_file(int i, const uint8_t *bytes, size_t n) {
+    FILE *f = fopen(path_of(i), "wb");
+    if (!f || fwrite(bytes, 1, n, f) != n || fclose(f) != 0) abort();
 }
 
 static void write_files(const uint8_t *bytes, size_t size) {
     for (int i = 0; i < 3; i++) {
         const uint8_t *end = i < 2 ? memmem(bytes, size, "\n--\n", 4) : NULL;
         size_t n = end ? (size_t)(end - bytes) : size, used = end ? n + 4 : size;
-        FILE *f = fopen(path_of(i), "wb");
-        if (!f || fwrite(bytes, 1, n, f) != n || fclose(f) != 0) abort();
+        write_file(i, bytes, n);
+        if (i == 0) write_file(3, bytes, n);
         bytes += used;
         size -= used;
     }
@@ -51,6 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         if (s || !error.message[0]) abort();
         return 0;
     }
+    struct source_sampling sampling = {.settings = {.top_k = 1}};
+    error.message[0] = 0;
+    if (source_sampling_read(s, &sampling, &error) != OB_OK && !error.message[0]) abort();
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++) {
         uint64_t u, n = source_count(s, key[i]);
         double f;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "sample/sample.h"
 #include "server/internal.h"
 #include "server/reply.h"
 
@@ -77,6 +78,10 @@ ob_engine *server_enter(struct server *server, struct generation *g) {
     return server || !g ? NULL : (void *)&engine;
 }
 void server_leave(struct server *server, struct generation *g) { check(!server && g); }
+ob_sampling server_sampling(struct server *server) {
+    check(!server);
+    return ob_sampling_default();
+}
 void server_push(struct server *server, struct job *job) {
     check(!server && !pushed);
     pushed = job;
@@ -113,7 +118,23 @@ ob_status ob_chat_prompt_json(const ob_engine *e, const json_t *request, ob_toke
     return ob_tokenize(e, *text, *text_n < 200 ? *text_n : 200, true, false, out, error);
 }
 
-ob_sampling ob_sampling_default(void) { return (ob_sampling){.top_p = 1}; }
+ob_sampling ob_sampling_default(void) {
+    return (ob_sampling){.top_p = 1, .typical_p = 1, .repeat_penalty = 1};
+}
+ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error) {
+    return sample_check(sampling, error);
+}
+
+ob_status ob_detokenize(const ob_engine *e, const int32_t *id, size_t count, bool special,
+                        char **out, size_t *n, ob_error *error) {
+    (void)special, (void)error;
+    check((const void *)e == &engine);
+    *out = malloc(count + 1);
+    check(*out != NULL);
+    for (size_t i = 0; i < count; i++) (*out)[i] = (char)id[i];
+    (*out)[*n = count] = 0;
+    return OB_OK;
+}
 
 ob_status ob_submit(ob_engine *e, const ob_request_options *o, ob_request **out, ob_error *error) {
     ob_event event = {.text_n = 1, .timings = {.prompt_n = (uint32_t)o->prompt_n}};
@@ -123,11 +144,16 @@ ob_status ob_submit(ob_engine *e, const ob_request_options *o, ob_request **out,
     *out = (void *)e;
     for (size_t i = 0; i < o->prompt_n && (o->max_tokens == 0 || i < o->max_tokens); i++) {
         char c = (char)o->prompt[i];
+        ob_logprob top[OB_TOP_LOGPROBS] = {{0}};
         event.text = &c;
+        event.id = (unsigned char)c;
+        event.top = top;
+        event.top_n = o->top_logprobs;
         event.timings.predicted_n++;
         o->on_event(o->user, &event);
     }
     event.text_n = 0;
+    event.id = -1;
     event.finish = o->max_tokens ? OB_FINISH_LENGTH : OB_FINISH_STOP;
     o->on_event(o->user, &event);
     return OB_OK;

@@ -64,7 +64,8 @@ def serve(*words):
     (['--samplers', 'top_k;beam'], 2, '--samplers: sampler "beam" is unknown (known: '),
     (['--kv-memory', '1'], 1, '--kv-memory: 1 bytes hold no page of 64 tokens'),
     (['-c', '1000', '--kv-memory', '64K'], 1, '--context: 1000 tokens do not fit'),
-    (['--device', 'abacus'], 1, '--device: unknown device "abacus"; there are: auto, cpu, ref'),
+    (['--device', 'abacus'], 1,
+     '--device: unknown device "abacus"; there are: auto, cpu, cuda, ref'),
     (['-t', '1025'], 2, '-t: 1025 is not from 0 to 1024 '),
     (['--temp', '1000001'], 2, '--temp: 1000001 is not from 0 to 1000000 '),
     (['--top-k', '9999999999'], 2, '--top-k: 9999999999 is not from -1 to 2147483647 '),
@@ -274,24 +275,67 @@ def test_no_template(tmp_path):
     path.write_bytes(data.replace(b'tokenizer.chat_template', b'tokenizer.chat_templatX'))
     with serve(path) as server:
         reply = server.wait_ready().chat('x')
-        assert server.lines[1].endswith(f': {path}: the model has no chat template')
+        assert server.lines[1].endswith(f': {path}: the model has no chat template '
+                                        '(--chat-template gives it one)')
         assert reply.status == 400 and 'no chat template' in reply.json['error']['message']
     result = call('template', '-m', path, stdin='[]')
     fails(result, 1, 'template', f'{path}: the model has no chat template')
+
+
+def test_a_template_for_a_model_without(tmp_path):
+    path, other = tmp_path / 'm.gguf', tmp_path / 'own.jinja'
+    data = TINY.read_bytes()
+    path.write_bytes(data.replace(b'tokenizer.chat_template', b'tokenizer.chat_templatX'))
+    other.write_text('{% for m in messages %}{{ m.role }}!{% endfor %}')
+    ask = '[{"role": "user", "content": "x"}]'
+    for name, text in [('chatml', '<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n'),
+                       (other, 'user!')]:
+        result = call('template', '-m', path, '--chat-template', name, stdin=ask)
+        assert (result.returncode, result.stdout) == (0, text)
+    with serve(path, '--chat-template', 'chatml') as server:
+        assert server.wait_ready().chat('x', max_tokens=1).status == 200
+    assert 'zephyr: ' in call('template', '--help').stdout
+    for command in ['run', '-p', 'x'], ['serve'], ['template']:
+        result = call(*command, '-m', path, '--chat-template', 'chatm', stdin='[]')
+        fails(result, 1, command[0], '--chat-template: no chat template is called "chatm"')
+        other.write_text('x\n{% if %}')
+        result = call(*command, '-m', path, '--chat-template', other, stdin='[]')
+        fails(result, 1, command[0], f'{other}: chat template line 2: expected an expression')
+        other.write_text('x')
+        fails(call(*command, '-m', path, '--chat-template', other, stdin='[]'), 1, command[0],
+              f'{other}: not a chat template: it has no tags')
+
+
+def test_the_last_message_is_continued(tmp_path):
+    each = '{% for m in messages %}<{{ m.content }}>{% endfor %}'
+    path = with_template(tmp_path / 'm.gguf', each)
+    messages = [{'role': 'user', 'content': 'x'}, {'role': 'assistant', 'content': 'yz '}]
+    body = {'messages': messages, 'continue_final_message': True}
+    assert call('template', '-m', path, stdin=json.dumps(body)).stdout == '<x><yz '
+    with serve(path) as server:
+        server.wait_ready()
+        reply = server.ask('POST', '/v1/chat/completions', body | {'max_tokens': 1})
+        assert reply.status == 200
+        body['messages'] = messages[:1]
+        reply = server.ask('POST', '/v1/chat/completions', body)
+        assert (reply.status, reply.json['error']['param']) == (400, 'messages[0].role')
+        reply = server.complete('x', continue_final_message=True)
+        assert (reply.status, reply.json['error']['param']) == (400, 'continue_final_message')
 
 
 # ---- devices -------------------------------------------------------------------------------------
 
 def test_devices_tell_what_they_have():
     devices = json.loads(call('devices', '--json').stdout)['devices']
-    assert [d['name'] for d in devices] == ['cpu', 'ref']
-    for d in devices:
+    assert [d['name'] for d in devices] == ['cpu', 'cuda', 'ref']
+    for d in devices[::2]:
         assert d['count'] == 1 and 'core' in d['description']
         assert 0 < d['memory_available'] <= d['memory_total']
+    assert devices[1]['description'], 'the GPU, or why there is none'
     assert devices[0]['isa'][0] in ('scalar', 'neon') and devices[1]['isa'] == []
     assert devices[0]['isa'][-1] in devices[0]['description']
     text = call('devices').stdout.splitlines()
-    assert len(text) == 2 and devices[0]['description'] in text[0]
+    assert len(text) == 3 and devices[0]['description'] in text[0]
     plan = json.loads(call('info', '--json', TINY).stdout)['engine']['devices']
     assert [d['name'] for d in plan] == ['cpu', 'ref']
 
@@ -336,7 +380,7 @@ def test_set_shows_and_checks(chat):
     t.type('/set samplers beam\r')
     t.wait_for(' samplers: sampler "beam" is unknown')
     t.type('/set samplers\r')
-    t.wait_for('penalties;top_k;top_p;min_p;temperature')
+    t.wait_for('penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature')
 
 
 def test_an_interrupt_of_nothing_starts_a_line(chat):

@@ -214,28 +214,42 @@ BAD = {
     'max_tokens': NOT_INTEGER + [0, -2], 'max_completion_tokens': NOT_INTEGER + [0],
     'n_predict': NOT_INTEGER + [0], 'stream': NOT_FLAG, 'ignore_eos': NOT_FLAG,
     'parse_special': NOT_FLAG, 'stream_options': NOT_OBJECT, 'model': NOT_STRING,
-    'stop': [1, {}, True, '', [''], ['a', 1], ['x'] * 17], 'samplers': [1, {}, [1], [None]],
+    'stop': [1, {}, True, '', [''], ['a', 1], ['x'] * 17],
+    'samplers': [1, {}, [1], [None], ['x'], 'top_k;top_k', ['mirostat']],
     'reasoning_format': NOT_STRING + ['x', ''],
     'tool_choice': NOT_STRING + ['required', '', {'type': 'function'}],
     'n': NOT_INTEGER + [0, 2, '', [1], False], 'best_of': NOT_INTEGER + [2],
     'echo': NOT_FLAG + [True, ''], 'suffix': NOT_STRING + ['x', False],
-    'logprobs': NOT_FLAG + [True, 0, 5, ''], 'top_logprobs': NOT_INTEGER + [1, False],
-    'logit_bias': NOT_OBJECT + [{'1': 2}], 'grammar': NOT_STRING + ['root ::= "x"'],
+    'logprobs': ['true', [], {}, 1.5, -1, 101, ''], 'top_logprobs': NOT_INTEGER + [1, False, -1],
+    'n_probs': NOT_INTEGER + [-1, 101], 'post_sampling_probs': NOT_FLAG,
+    'logit_bias': [1, 'x', True, {'1': '2'}, {'1': True}, {'1': 1e7}, {'': 1}, {'2147483648': 1},
+                   [1], [[1]], [[1, 2, 3]], [[1.5, 1]], [[-1, 1]], [[2**31, 1]], [[None, 1]]],
+    'grammar': NOT_STRING + ['root ::= "x"'],
     'json_schema': NOT_OBJECT + [{'type': 'object'}],
     'response_format': NOT_OBJECT + [{}, {'type': 'json_object'}],
-    'functions': [1, 'x', True, {}, [{}]], 'continue_final_message': NOT_FLAG + [True],
-    'dry_multiplier': NOT_NUMBER + [0.8], 'dynatemp_range': NOT_NUMBER + [1],
-    'min_tokens': NOT_INTEGER + [4], 'mirostat': NOT_INTEGER + [2], 'typical_p': NOT_NUMBER + [0.5],
-    'xtc_probability': NOT_NUMBER + [0.1],
+    'functions': [1, 'x', True, {}, [{}]],
+    'min_tokens': NOT_INTEGER + [4], 'mirostat': NOT_INTEGER + [-1, 3],
+    'mirostat_tau': NOT_NUMBER + [-1], 'mirostat_eta': NOT_NUMBER + [-1],
+    'typical_p': NOT_NUMBER + [-0.1, 1.1], 'top_n_sigma': NOT_NUMBER + [-2],
+    'xtc_probability': NOT_NUMBER + [-0.1, 1.1], 'xtc_threshold': NOT_NUMBER + [-0.1, 1.1],
+    'dynatemp_range': NOT_NUMBER + [-1], 'dynatemp_exponent': NOT_NUMBER + [-1],
+    'dry_multiplier': NOT_NUMBER + [-1], 'dry_base': NOT_NUMBER + [-1],
+    'dry_allowed_length': NOT_INTEGER + [-1], 'dry_penalty_last_n': NOT_INTEGER + [-2],
+    'dry_sequence_breakers': [1, 'x', {}, [1], [''], ['x' * 41], ['x'] * 65],
+    'adaptive_target': NOT_NUMBER + [-2, 2], 'adaptive_decay': NOT_NUMBER + [-1, 1],
+    'min_keep': NOT_INTEGER + [-1], 'repetition_penalty': NOT_NUMBER + [0],
 }
 GOOD = {
     'temperature': [0, 1, 0.5], 'top_p': [0, 1], 'top_k': [-1, 0, 40], 'seed': [-1, 0, 2**62, -5],
     'max_tokens': [-1, 7, 2**40], 'stop': ['x', ['x', 'y'], []],
     'samplers': [['top_k'], 'top_k', []], 'n': [1], 'best_of': [1], 'echo': [False],
-    'logprobs': [False], 'top_logprobs': [0],
-    'logit_bias': [{}], 'response_format': [{'type': 'text'}], 'tool_choice': ['auto', 'none'],
+    'logprobs': [False, True, 0, 5], 'top_logprobs': [0], 'n_probs': [0, 3],
+    'logit_bias': [{}, [], {'1': 2, 'a': -1.5, ' b': False}, [[1, 2], ['1', False]]],
+    'dry_sequence_breakers': [[], ['x', '\n']], 'dry_multiplier': [0, 0.8], 'min_keep': [0, 5],
+    'response_format': [{'type': 'text'}], 'tool_choice': ['auto', 'none'],
     'reasoning_format': ['auto', 'none', 'deepseek'], 'nobody_knows': [{'x': [1]}],
-    'stream_options': [{}, {'include_usage': None}], 'typical_p': [1, 1.0], 'mirostat': [0],
+    'stream_options': [{}, {'include_usage': None}], 'typical_p': [1, 1.0, 0.5],
+    'mirostat': [0, 1, 2],
 }
 
 
@@ -254,6 +268,36 @@ def test_good_values_and_null_are_taken(fake, field):
     for value in GOOD.get(field, []) + [None]:
         reply = fake.complete('answer', **{field: value})
         assert reply.status == 200, (field, value, reply.body)
+
+
+def test_logprobs_of_a_chat(fake):
+    for stream in False, True:
+        reply = fake.chat('hi', logprobs=True, top_logprobs=2, stream=stream)
+        choices = ([e['choices'][0] for e in reply.events if e['choices']] if stream
+                   else [reply.json['choices'][0]])
+        content = [t for c in choices if c['logprobs'] for t in c['logprobs']['content']]
+        assert [t['token'] for t in content] == ['h', 'i']
+        assert content[0] == {
+            'id': ord('h'), 'token': 'h', 'bytes': [ord('h')], 'logprob': -1, 'top_logprobs': [
+                {'id': ord('h'), 'token': 'h', 'bytes': [ord('h')], 'logprob': -1},
+                {'id': ord('i'), 'token': 'i', 'bytes': [ord('i')], 'logprob': -2}]}
+    plain = fake.chat('hi').json['choices'][0]
+    assert plain['logprobs'] is None
+    after = fake.chat('hi', n_probs=1, post_sampling_probs=True).json['choices'][0]['logprobs']
+    assert after['content'][0]['prob'] == pytest.approx(0.3679, abs=1e-4)
+    assert len(after['content'][0]['top_probs']) == 1
+
+
+def test_logprobs_of_a_completion(fake):
+    for stream in False, True:
+        reply = fake.complete('abc', logprobs=2, stream=stream)
+        choices = ([e['choices'][0] for e in reply.events if e['choices']] if stream
+                   else [reply.json['choices'][0]])
+        parts = [c['logprobs'] for c in choices if c['logprobs']]
+        assert sum((p['tokens'] for p in parts), []) == ['a', 'b', 'c']
+        assert sum((p['token_logprobs'] for p in parts), []) == [-1, -1, -1]
+        assert sum((p['text_offset'] for p in parts), []) == [0, 1, 2]
+        assert parts[0]['top_logprobs'][0] == {'a': -1, 'b': -2}
 
 
 def test_nested_field(fake):

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "sample/sample.h"
 
 struct ob_engine {
     int unused;
@@ -96,7 +97,26 @@ ob_status ob_chat_prompt_json(const ob_engine *engine, const json_t *request, ob
     return s;
 }
 
-ob_sampling ob_sampling_default(void) { return (ob_sampling){.temperature = 0.8f, .top_p = 1}; }
+ob_sampling ob_sampling_default(void) {
+    return (ob_sampling){.temperature = 0.8f, .top_p = 1, .typical_p = 1, .repeat_penalty = 1};
+}
+ob_sampling ob_engine_sampling(const ob_engine *engine) {
+    (void)engine;
+    return ob_sampling_default();
+}
+ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error) {
+    return sample_check(sampling, error);
+}
+
+ob_status ob_detokenize(const ob_engine *engine, const int32_t *id, size_t count, bool special,
+                        char **out, size_t *n, ob_error *error) {
+    (void)engine, (void)special, (void)error;
+    *out = malloc(count + 1);
+    if (!*out) return OB_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) (*out)[i] = (char)id[i];
+    (*out)[*n = count] = 0;
+    return OB_OK;
+}
 
 /* Two numbers: how many tokens, and the first. */
 ob_status ob_embed(const ob_engine *engine, const ob_tokens *text, size_t n, float *out,
@@ -110,6 +130,15 @@ ob_status ob_embed(const ob_engine *engine, const ob_tokens *text, size_t n, flo
 }
 
 /* ---- generation ------------------------------------------------------------------------------ */
+
+/* -1 for the byte itself, -2 for the next one and so on. */
+static void fill_logprobs(const ob_request_options *o, ob_event *event, ob_logprob *top) {
+    event->logprob = o->logprobs || o->logprobs_after ? -1 : 0;
+    event->top = top;
+    event->top_n = o->top_logprobs;
+    for (uint32_t i = 0; i < o->top_logprobs; i++)
+        top[i] = (ob_logprob){(event->id + (int32_t)i) % 256, -1 - (float)i};
+}
 
 static void *generate(void *arg) {
     struct ob_request *r = arg;
@@ -136,6 +165,9 @@ static void *generate(void *arg) {
         }
         event.text = endless ? "x" : text + i;
         event.text_n = 1;
+        event.id = (unsigned char)*event.text;
+        ob_logprob top[OB_TOP_LOGPROBS];
+        fill_logprobs(&r->options, &event, top);
         event.timings.predicted_n++;
         event.timings.predicted_ms += 1;
         r->options.on_event(r->options.user, &event);
@@ -143,6 +175,7 @@ static void *generate(void *arg) {
     }
     error_set(&error, OB_ERR_NUMERIC, "the fake failed");
     event.text_n = 0;
+    event.id = -1;
     event.finish = finish;
     event.error = finish == OB_FINISH_ERROR ? &error : NULL;
     r->options.on_event(r->options.user, &event);

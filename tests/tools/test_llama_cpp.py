@@ -49,50 +49,74 @@ def is_encoder(folder):
     return b'hidden_a' in (folder / 'golden.bin').read_bytes()
 
 
-def rows_of(path, n):
-    rows = np.fromfile(path, np.float32).reshape(n, -1).astype(np.float64)
-    assert np.isfinite(rows).all()
-    return rows
-
-
-def written_as():
-    """{golden: general.architecture} of those that llama.cpp might read."""
+def names_of_goldens():
+    """{golden: names under which llama.cpp may have its architecture}: that which its class is
+    written as, and its model types in all spellings of a name."""
     listed = json.loads(run(BUILD / 'src/cli/1bit', 'info', '--architectures', '--json'))
-    known = {}
+    by_class, by_type = {}, {}
     for r in listed['architectures']:
+        by_class[r['class']] = r['gguf']
         for t in r['model_types']:
-            if known.get(t, 'own') == 'own':
-                known[t] = r['gguf']
+            by_type.setdefault(t, set()).add(r['gguf'])
     out = {}
     for folder in sorted(p for p in GOLDEN.iterdir() if p.is_dir()):
         config = json.loads((folder / 'config.json').read_text())
-        inner = config.get('text_config', config).get('model_type')
-        name = known.get(config['model_type'], 'own') or known.get(inner)
-        if name and name != 'own':
-            out[folder.name] = name
+        types = {config['model_type'], config.get('text_config', config).get('model_type')}
+        named = {by_class.get(c) for c in config['architectures']} - {None}
+        named = named or set().union(*(by_type.get(t, set()) for t in types))
+        for t in (t for t in types if t):
+            short = t.removesuffix('_text')
+            named |= {t, t.replace('_', '-'), short.replace('_', '-'), short.replace('_', '')}
+        out[folder.name] = named - {None, 'own'}
     return out
 
 
-def test_llama_cpp_has_the_architectures_that_are_listed():
-    assert set(llama_cpp.READS) | set(llama_cpp.DIFFERS) <= set(written_as())
+def test_every_miniature_of_an_architecture_that_llama_cpp_has_is_listed(library):
+    names = names_of_goldens()
+    known = llama_cpp.known(library, set().union(*names.values()))
+    assert {'bert', 'kimi-linear', 'llama'} <= known and 'rwkv' not in known
+    listed = set(llama_cpp.READS) | set(llama_cpp.DIFFERS)
+    unlisted = sorted({n for n, some in names.items() if some & known} - listed)
+    assert not unlisted, f'neither in READS nor in DIFFERS: {" ".join(unlisted)}'
+
+
+def test_only_miniatures_are_listed_and_each_once():
     assert not set(llama_cpp.READS) & set(llama_cpp.DIFFERS)
+    assert set(llama_cpp.READS) | set(llama_cpp.DIFFERS) <= {p.name for p in GOLDEN.iterdir()}
+    assert list(llama_cpp.READS) == sorted(llama_cpp.READS)
+    assert all(reason and len(reason) < 100 for reason in llama_cpp.DIFFERS.values())
 
 
-@pytest.mark.parametrize('name', llama_cpp.READS)
-def test_llama_cpp_gives_the_same(name, library, tmp_path):
-    model, gguf = tmp_path / 'model', tmp_path / 'model.gguf'
+def both(name, library, folder, ours=(), theirs=()):
+    """What we say of the ids, and what llama.cpp says that reads what we wrote."""
+    model, gguf = folder / 'model', folder / 'model.gguf'
     run(BUILD / 'tests/check/golden_unpack', GOLDEN / name, model)
     llama_cpp.apply(llama_cpp.READS[name], model)
     run(BUILD / 'src/cli/1bit', 'convert', model, gguf)
+    run(BUILD / 'tests/check/model_logits', *ours, model, folder / 'ours', *IDS)
+    run(sys.executable, llama_cpp.__file__, *theirs, library, gguf, folder / 'theirs', *IDS)
+    out = [np.fromfile(folder / name, np.float32).astype(np.float64) for name in ('ours', 'theirs')]
+    shutil.rmtree(folder)
+    assert out[0].shape == out[1].shape and np.isfinite(out).all()
+    return out
+
+
+@pytest.mark.parametrize('name', [n for n in llama_cpp.READS if n not in llama_cpp.SOFTMAX])
+def test_llama_cpp_gives_the_same(name, library, tmp_path):
     encoder = is_encoder(GOLDEN / name)
-    run(BUILD / 'tests/check/model_logits', model, tmp_path / 'ours', *IDS)
-    run(sys.executable, llama_cpp.__file__, *['--encoder'] * encoder, library, gguf,
-        tmp_path / 'theirs', *IDS)
-    ours, theirs = (rows_of(tmp_path / name, len(IDS)) for name in ('ours', 'theirs'))
-    shutil.rmtree(tmp_path)
-    assert ours.shape == theirs.shape
+    flags = ['--encoder'] * encoder + ['--flash'] * (name in llama_cpp.FLASH)
+    ours, theirs = (rows.reshape(len(IDS), -1)
+                    for rows in both(name, library, tmp_path, theirs=flags))
     off = np.abs(ours - theirs).max(-1) / ours.std()
     assert (off > NEAR).sum() <= FAR_ROWS, f'rows off by {np.sort(off)[::-1][:8]} deviations'
     if not encoder:
         want, have = ours.max(-1), ours[range(len(IDS)), theirs.argmax(-1)]
         assert ((want - have) / ours.std()).max() <= TIE, 'another top token'
+
+
+@pytest.mark.parametrize('name', llama_cpp.SCORES)
+def test_llama_cpp_gives_the_scores(name, library, tmp_path):
+    ours, theirs = both(name, library, tmp_path, ['--scores'], ['--scores'])
+    if name in llama_cpp.SOFTMAX:
+        ours = np.exp(ours) / np.exp(ours).sum()
+    assert ours.std() > 0.03 and np.abs(ours - theirs).max() < 1e-3

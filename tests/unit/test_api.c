@@ -66,7 +66,8 @@ static ob_request_options prompt_options(const int32_t *prompt, size_t n, uint32
                                 .on_event = on_event,
                                 .user = got,
                                 .ignore_eos = true,
-                                .sampling = {.temperature = 0, .top_p = 1, .repeat_penalty = 1}};
+                                .sampling = {.temperature = 0, .top_p = 1, .repeat_penalty = 1,
+                                             .typical_p = 1}};
 }
 
 static ob_request *submit(ob_engine *engine, const ob_request_options *options) {
@@ -327,7 +328,7 @@ static void what_is_wrong_is_known_before_loading(void **state) {
         ob_engine_options options;
         const char *where, *word;
     } bad[] = {
-        {{.model = MODEL, .device = "abacus"}, "device", "there are: auto, cpu, ref"},
+        {{.model = MODEL, .device = "abacus"}, "device", "there are: auto, cpu, cuda, ref"},
         {{.model = MODEL, .kv_type = "f8"}, "kv_type", "f8"},
         {{.model = MODEL, .kv_type = "q8_0", .kv_type_v = "F16"}, "kv_type_v", "F16"},
         {{.model = MODEL, .kv_memory = 1}, "kv_memory", "no page of 64 tokens"},
@@ -364,13 +365,15 @@ static void devices_are_listed(void **state) {
     size_t n = 0;
     for (; ob_device_at(n, &device); n++) {
         ob_error error;
-        assert_true(device.count == 1 && device.text[0]);
+        assert_true(device.text[0]);
+        if (strcmp(device.name, "cuda") == 0) continue; /* a GPU may be there or not */
+        assert_int_equal(device.count, 1);
         assert_true(device.memory_available <= device.memory_total);
         assert_int_equal(
             ob_engine_check(&(ob_engine_options){.model = MODEL, .device = device.name}, &error),
             OB_OK);
     }
-    assert_int_equal(n, 2);
+    assert_int_equal(n, 3);
     assert_true(ob_device_at(0, &device));
     assert_string_equal(device.name, "cpu");
     for (char *isa = strtok(device.isa, " "); isa; isa = strtok(NULL, " "))

@@ -49,31 +49,32 @@ static void sampling_defaults_are_the_engine_s(void **state) {
     (void)state;
     ob_sampling want = ob_sampling_default();
     assert_true(parse(COMMAND_run, ""));
-    assert_true((float)options.temp == want.temperature);
-    assert_int_equal(options.top_k, want.top_k);
-    assert_true((float)options.top_p == want.top_p);
-    assert_true((float)options.min_p == want.min_p);
-    assert_true((float)options.repeat_penalty == want.repeat_penalty);
-    assert_true((float)options.frequency_penalty == want.frequency_penalty);
-    assert_true((float)options.presence_penalty == want.presence_penalty);
-    assert_int_equal(options.repeat_last_n, want.penalty_last_n);
+#define KIND_real(member) assert_true((float)options.member == want.member);
+#define KIND_integer(member) assert_int_equal(options.member, want.member);
+#define OB_SETTING(member, kind, otherwise, low, high, ...)                  \
+    KIND_##kind(member);                                                     \
+    assert_true(option_list[OPTION_INDEX_##member].min == (double)(low));    \
+    assert_true(option_list[OPTION_INDEX_##member].max == (double)(high));
+#include "onebit_sampling.def"
+#undef OB_SETTING
+    assert_null(options.samplers); /* the engine's order */
 }
 
 static void words_are_read_in_every_form(void **state) {
     (void)state;
     assert_true(parse(COMMAND_run, "--temp 0.5 --top-k=7 -n12 -c 99 --raw -p --raw -v"));
-    assert_true(options.temp == 0.5);
+    assert_true(options.temperature == 0.5);
     assert_int_equal(options.top_k, 7);
     assert_int_equal(options.max_tokens, 12);
     assert_int_equal(options.context, 99);
     assert_true(options.raw && options.verbose && !options.help);
     assert_string_equal(options.prompt, "--raw");
-    assert_true(options.given[OPTION_INDEX_temp]);
+    assert_true(options.given[OPTION_INDEX_temperature]);
     assert_false(options.given[OPTION_INDEX_top_p]);
     assert_true(options.top_p == 0.95); /* its default */
 
     assert_true(parse(COMMAND_run, "-vn 3 --temp 1 --temp 2")); /* joined letters, the last wins */
-    assert_true(options.verbose && options.max_tokens == 3 && options.temp == 2);
+    assert_true(options.verbose && options.max_tokens == 3 && options.temperature == 2);
     assert_true(parse(COMMAND_run, "--system="));
     assert_string_equal(options.system, "");
 
@@ -194,7 +195,7 @@ static void options_go_back_to_their_defaults(void **state) {
         option_reset(option, &options);
         assert_false(options.given[option - option_list]);
     }
-    assert_true(options.temp == 0.8);
+    assert_true(options.temperature == 0.8);
     assert_int_equal(options.seed, 0);
     assert_null(options.system);
     assert_false(options.raw);

@@ -67,6 +67,12 @@ static void test_open_prompts(void **state) {
     assert_false(think_is_open(str_of("<think>\n\n</think>\n")));
     assert_false(think_is_open(str_of("think>")));
     assert_false(think_is_open(str_of("")));
+    assert_true(think_is_inside(str_of("<think>a")));
+    assert_true(think_is_inside(str_of("<think>a</think>b<think>")));
+    assert_false(think_is_inside(str_of("<think>a</think>b")));
+    assert_false(think_is_inside(str_of("</think>")));
+    assert_false(think_is_inside(str_of("a <think")));
+    assert_false(think_is_inside(str_of("")));
 }
 
 int main(void) {

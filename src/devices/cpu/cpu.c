@@ -33,10 +33,15 @@ static void append(char *to, size_t size, const char *before, const char *text) 
 static void cpu_enumerate(ob_device *out) {
     machine(out);
     append(out->text, sizeof out->text, ", ", cpu_isa_name(cpu_best()));
-    for (int isa = 0; isa < CPU_ISAS; isa++)
+    if (cpu_best() == CPU_SCALAR)
+        append(out->text, sizeof out->text, ": plain C, slow, for want of ", cpu_wants());
+    for (int isa = 0; isa < CPU_ISAS; isa++) {
+        const char *refusal = cpu_refusal((enum cpu_isa)isa);
         if (cpu_has((enum cpu_isa)isa))
             append(out->isa, sizeof out->isa, out->isa[0] ? " " : "",
                    cpu_isa_name((enum cpu_isa)isa));
+        if (refusal) append(out->text, sizeof out->text, "; ", refusal);
+    }
 }
 
 static void ref_enumerate(ob_device *out) {
@@ -75,11 +80,16 @@ static ob_status find_isa(const char *name, enum cpu_isa *isa, ob_error *error) 
     if (!name) return OB_OK;
     if (!cpu_isa_find(name, isa))
         return error_set(error, OB_ERR_ARGUMENT,
-                         "unknown instruction set '%s' (scalar, avx2, avxvnni, avx512, neon)",
+                         "unknown instruction set '%s' (scalar, avx2, avxvnni, avx512, amx, neon, "
+                         "i8mm)",
                          name);
     if (cpu_has(*isa)) return OB_OK;
-    error_set(error, OB_ERR_UNSUPPORTED, "this processor does not have %s; its best is %s", name,
-              cpu_isa_name(cpu_best()));
+    const char *refusal = cpu_refusal(*isa), *best = cpu_isa_name(cpu_best());
+    if (refusal)
+        error_set(error, OB_ERR_UNSUPPORTED, "%s; the best here is %s", refusal, best);
+    else
+        error_set(error, OB_ERR_UNSUPPORTED, "this processor does not have %s; its best is %s",
+                  name, best);
     error_at(error, NULL, "cpu_isa", OB_NO_OFFSET);
     return OB_ERR_UNSUPPORTED;
 }

@@ -75,8 +75,8 @@ struct device_plan {
     uint32_t tokens, logits;
     struct graph_plan layout;
     /* What a step would look up for each node: vectors (a norm's, sinks, biases) as F32, NULL where
-     * there is none; the kernels of a linear node, which of `acts` quantized inputs each takes, or
-     * ACT_NONE for floats, and the format that each input is made for. */
+     * there is none; the kernels of a linear node, which of `acts` quantized or packed inputs each
+     * takes, or ACT_NONE for floats, and the format that each input is made for. */
     struct cpu_node {
         const float *weight, *bias[NODE_OUTPUTS]; /* weight: of conv1d and scan transposed, of
                                                      compress all rows, of wkv4 -exp of it */

@@ -106,7 +106,8 @@ struct experts {
 static uint32_t experts_of(const struct node *n) { return n->weight[0]->experts; }
 
 static size_t stage_row_bytes(uint32_t cols) {
-    size_t packed = act_packed_bytes(cols, 1), floats = (size_t)cols * sizeof(float);
+    size_t packed = act_packed_bytes(cols, 1);
+    size_t floats = float_packed_bytes(cols, 1); /* no less than as they are */
     return cpu_round64(packed > floats ? packed : floats);
 }
 
@@ -134,6 +135,12 @@ static void quantize(struct experts *x) {
         pool_run(x->plan->device->pool, tokens, quantize_row, x);
 }
 
+static bool takes_act(const struct cpu_node *info) {
+    for (uint32_t a = 0; a < info->acts; a++)
+        if (kernels_linear_takes_act(info->act_quant[a])) return true;
+    return false;
+}
+
 /* Rows of x for the pairs [pair, pair + n) as linear takes them for input `act` of the node. */
 static const void *stage(const struct experts *x, uint32_t act, uint32_t pair, uint32_t n,
                          uint32_t thread) {
@@ -145,6 +152,17 @@ static const void *stage(const struct experts *x, uint32_t act, uint32_t pair, u
     if (act == ACT_NONE) {
         if (x->pairs) return rows;
         kernels->gather_rows(rows, token, n, x->cols, (float *)(void *)to);
+        return to;
+    }
+    if (!kernels_linear_takes_act(info->act_quant[act])) {
+        for (uint32_t i = 0; i < n; i += FLOAT_GROUP) {
+            const float *row[FLOAT_GROUP];
+            uint32_t tokens = n - i < FLOAT_GROUP ? n - i : FLOAT_GROUP;
+            for (uint32_t t = 0; t < tokens; t++)
+                row[t] = rows + (size_t)(x->pairs ? i + t : token[i + t]) * x->cols;
+            kernels->float_pack(info->act_quant[act], row, tokens, x->cols,
+                                to + float_packed_bytes(x->cols, i));
+        }
         return to;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -244,7 +262,7 @@ void cpu_linear_experts(struct device_plan *p, const struct node *n) {
                         .cols = p->graph->value[n->in[0]].cols,
                         .pairs = p->graph->value[n->in[0]].rows == ROWS_EXPERTS};
     assert(p->groups.of == n->in[1] && p->groups.experts >= experts_of(n));
-    if (cpu_info(p, n)->acts && !x.pairs) quantize(&x);
+    if (takes_act(cpu_info(p, n)) && !x.pairs) quantize(&x);
     uint32_t rows = 0;
     for (uint32_t i = 0; i < n->outputs; i++) rows += n->weight[i]->rows;
     clear_rest(&x);

@@ -27,7 +27,7 @@ static size_t stage_at(uint32_t cols) {
 
 size_t cpu_heads_scratch(uint32_t cols) {
     size_t packed = act_packed_bytes(cols, STAGE_TOKENS), rows = act_row_bytes(cols) * STAGE_TOKENS;
-    size_t floats = (size_t)cols * STAGE_TOKENS * sizeof(float);
+    size_t floats = float_packed_bytes(cols, STAGE_TOKENS); /* no less than as they are */
     size_t act = packed > rows ? packed : rows;
     return stage_at(cols) + cpu_round64(act > floats ? act : floats);
 }
@@ -44,6 +44,16 @@ static const void *stage(const struct heads *h, uint32_t head, uint32_t token, u
     if (info->act[0] == ACT_NONE) {
         if (n == 1) return x;
         heads_gather(x, stride, n, cols, (float *)(void *)to);
+        return to;
+    }
+    if (!kernels_linear_takes_act(info->act_quant[0])) {
+        for (uint32_t i = 0; i < n; i += FLOAT_GROUP) {
+            const float *row[FLOAT_GROUP];
+            uint32_t tokens = n - i < FLOAT_GROUP ? n - i : FLOAT_GROUP;
+            for (uint32_t t = 0; t < tokens; t++) row[t] = x + (i + t) * stride;
+            kernels->float_pack(info->act_quant[0], row, tokens, cols,
+                                to + float_packed_bytes(cols, i));
+        }
         return to;
     }
     for (uint32_t i = 0; i < n; i++) {

@@ -17,6 +17,7 @@ struct linear {
     const float *x;
     uint32_t rows, cols; /* of x */
     uint32_t chunk_rows;
+    uint32_t act; /* being packed */
 };
 
 /* ---- quantize ---- */
@@ -38,14 +39,36 @@ static void quantize_row(void *arg, uint32_t row, uint32_t thread) {
     kernels->act_quantize(x, l->cols, scratch);
     struct act act = act_row(scratch, l->cols, 0);
     for (uint32_t a = 0; a < info->acts; a++)
-        kernels->act_pack(info->act_quant[a], &act, l->cols, row, l->rows, act_of(l, a));
+        if (kernels_linear_takes_act(info->act_quant[a]))
+            kernels->act_pack(info->act_quant[a], &act, l->cols, row, l->rows, act_of(l, a));
+}
+
+static void pack_group(void *arg, uint32_t group, uint32_t thread) {
+    (void)thread;
+    const struct linear *l = arg;
+    const struct cpu_node *info = cpu_info(l->plan, l->node);
+    const float *row[FLOAT_GROUP];
+    uint32_t first = group * FLOAT_GROUP, left = l->rows - first;
+    uint32_t tokens = left < FLOAT_GROUP ? left : FLOAT_GROUP;
+    for (uint32_t t = 0; t < tokens; t++) row[t] = l->x + (size_t)(first + t) * l->cols;
+    char *to = (char *)act_of(l, l->act) + float_packed_bytes(l->cols, first);
+    l->plan->device->kernels->float_pack(info->act_quant[l->act], row, tokens, l->cols, to);
+}
+
+static void each(struct linear *l, uint32_t n, void (*fn)(void *, uint32_t, uint32_t)) {
+    if ((size_t)l->rows * l->cols <= ACT_INLINE)
+        for (uint32_t i = 0; i < n; i++) fn(l, i, 0);
+    else
+        pool_run(l->plan->device->pool, n, fn, l);
 }
 
 static void quantize(struct linear *l) {
-    if ((size_t)l->rows * l->cols <= ACT_INLINE)
-        for (uint32_t row = 0; row < l->rows; row++) quantize_row(l, row, 0);
-    else
-        pool_run(l->plan->device->pool, l->rows, quantize_row, l);
+    const struct cpu_node *info = cpu_info(l->plan, l->node);
+    bool rows = false;
+    for (l->act = 0; l->act < info->acts; l->act++)
+        if (kernels_linear_takes_act(info->act_quant[l->act])) rows = true;
+        else each(l, (l->rows + FLOAT_GROUP - 1) / FLOAT_GROUP, pack_group);
+    if (rows) each(l, l->rows, quantize_row);
 }
 
 /* ---- multiply ---- */

@@ -58,7 +58,10 @@ void cpu_kernel(const struct device *device, const struct node *node, uint32_t i
     if (linear)
         offset = offsetof(struct kernels, linear) + quant_index_of(quant) * sizeof *k->linear;
     bool quantized = linear && k->act_quantize && kernels_linear_takes_act(quant);
-    snprintf(text, size, "%s%s", kernels_origin(k, offset), quantized ? ", int8 inputs" : "");
+    const char *inputs = "";
+    if (quantized) inputs = ", int8 inputs";
+    if (linear && kernels_packs_floats(k, quant)) inputs = ", bf16 pairs as inputs";
+    snprintf(text, size, "%s%s", kernels_origin(k, offset), inputs);
 }
 
 /* ---- vectors: weights of norms and biases as aligned floats, those of experts in a row ---- */
@@ -149,7 +152,8 @@ static void choose_linear(const struct kernels *kernels, const struct node *n,
         const struct quant *quant = n->weight[i]->quant;
         info->linear[i] = kernels->linear[quant_index_of(quant)];
         bool quantized = kernels->act_quantize && kernels_linear_takes_act(quant);
-        info->act[i] = quantized ? act_for(kernels, info, quant) : ACT_NONE;
+        bool packed = quantized || kernels_packs_floats(kernels, quant);
+        info->act[i] = packed ? act_for(kernels, info, quant) : ACT_NONE;
     }
 }
 
@@ -183,7 +187,9 @@ static struct sizes measure(const struct device_plan *p) {
         if (n->op == OP_linear) {
             const struct value *x = &p->graph->value[n->in[0]];
             size_t rows = value_rows(x, p->tokens, p->logits, p->tokens);
-            if (p->info[i].acts) s.act = max(s.act, act_packed_bytes(x->cols, (uint32_t)rows));
+            if (p->info[i].acts)
+                s.act = max(s.act, max(act_packed_bytes(x->cols, (uint32_t)rows),
+                                       float_packed_bytes(x->cols, (uint32_t)rows)));
             s.acts = max(s.acts, p->info[i].acts);
             s.scratch = max(s.scratch, max(kernels_linear_scratch(), act_row_bytes(x->cols)));
         }

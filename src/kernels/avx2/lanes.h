@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lanes.h: the few operations that the bodies need beyond the compiler's vector arithmetic: 8 rows
- * at a time for body/linear_unpack.h, sums of 16 lanes for body/linear_float.h. */
+ * at a time for body/linear_unpack.h and gemv.h, sums of 16 lanes for body/linear_float.h. */
 #ifndef KERNELS_AVX2_LANES_H
 #define KERNELS_AVX2_LANES_H
 
@@ -43,6 +43,13 @@ INLINE lanes_f lanes_half_at(const uint8_t *p, size_t stride) {
     uint16_t h[LANES];
     for (int i = 0; i < LANES; i++) memcpy(&h[i], p + i * stride, sizeof h[i]);
     return (lanes_f)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)h));
+}
+
+INLINE lanes_f lanes_set1(float s) { return (lanes_f)_mm256_set1_ps(s); }
+INLINE lanes_f lanes_at(const float *p) { return (lanes_f)_mm256_loadu_ps(p); }
+INLINE void lanes_put(float *p, lanes_f v) { _mm256_storeu_ps(p, (__m256)v); }
+INLINE lanes_f lanes_fma(lanes_f a, lanes_f b, lanes_f c) {
+    return (lanes_f)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }
 
 /* Bit from + b of each lane to bit `to` of its byte b = 0..3, the other bits 0. */

@@ -5,7 +5,7 @@
  * largest code, |q| being at most 127:
  *   codes to 31: 4 (4 * 2 * 31 * 127 = 31496)      codes to 63: 2 (32004)
  *   any int8 code - offset: 1, as |code - offset| times q with its sign (2 * 128 * 127 = 32512) */
-#include "kernels/avx2/lanes.h"
+#include "kernels/avx2/gemv.h"
 #include "kernels/body/linear_float.h"
 #include "kernels/body/linear_pack.h"
 #include "kernels/body/linear_unpack.h"
@@ -102,16 +102,16 @@ static tile_mul *choose_mul(const struct quant *quant) {
 
 /* ---- one token ---- */
 
-INLINE __m256i dot8(__m256i sum, __m256i code, __m256i q) {
-    __m256i words = _mm256_maddubs_epi16(code, q);
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+INLINE dots dot8(codes c, codes q, const uint32_t sub) {
+    (void)sub;
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(c, q), _mm256_set1_epi16(1));
 }
-INLINE __m256i dot8_wide(__m256i sum, __m256i code, __m256i q) {
-    __m256i w = _mm256_xor_si256(code, _mm256_set1_epi8((char)0x80));
-    return dot8(sum, _mm256_abs_epi8(w), _mm256_sign_epi8(q, w));
+INLINE dots dot8_wide(codes c, codes q, const uint32_t sub) {
+    __m256i w = _mm256_xor_si256(c, _mm256_set1_epi8((char)0x80));
+    return dot8(_mm256_abs_epi8(w), _mm256_sign_epi8(q, w), sub);
 }
 
-#include "kernels/body/gemv_256.h"
+#include "kernels/body/gemv.h"
 
 static const struct tile_isa isa = {
     .choose_mul = choose_mul,

@@ -4,7 +4,7 @@
  * unsigned, so one body serves all formats, where avx2 has to mind its 16-bit sums. A call works on
  * 2 vectors of rows x 3 tokens: with their accumulators that fills the 16 registers, and 5 loads
  * feed 6 products. */
-#include "kernels/avx2/lanes.h"
+#include "kernels/avx2/gemv.h"
 #include "kernels/body/linear_float.h"
 #include "kernels/body/linear_unpack.h"
 
@@ -70,12 +70,13 @@ INLINE void mul_tokens(const struct linear_tile *tile, const struct tile_act *x,
 
 /* ---- one token ---- */
 
-INLINE __m256i dot8(__m256i sum, __m256i code, __m256i q) {
-    return _mm256_dpbusd_avx_epi32(sum, code, q);
+INLINE dots dot8(codes c, codes q, const uint32_t sub) {
+    (void)sub;
+    return _mm256_dpbusd_avx_epi32(_mm256_setzero_si256(), c, q);
 }
 #define dot8_wide dot8
 
-#include "kernels/body/gemv_256.h"
+#include "kernels/body/gemv.h"
 
 static const struct tile_isa isa = {
     .choose_mul = choose_mul,

@@ -55,6 +55,7 @@ static void copy_rows(float *to, size_t to_stride, const float *from, size_t fro
 struct work {
     struct linear_job job;
     tile_unpack *unpack;
+    tile_arrange *arrange; /* or NULL */
     tile_mul *mul;
     tile_gemv *gemv; /* NULL: unpack and mul */
     struct scratch *scratch;
@@ -80,7 +81,10 @@ static void multiply_tile(const struct work *w, uint32_t r, uint32_t k) {
     uint32_t rows = w->row1 - r < TILE_ROWS ? w->row1 - r : TILE_ROWS, cols = cols_at(w, k);
     struct tile_rows from = whole_tile(job, r, rows, k, cols, scratch);
     bool first = k == 0;
-    if (!w->gemv) w->unpack(from.w, from.stride, cols / quant->block, &scratch->tile);
+    if (!w->gemv) {
+        w->unpack(from.w, from.stride, cols / quant->block, &scratch->tile);
+        if (w->arrange) w->arrange(&scratch->tile, quant, cols);
+    }
     for (uint32_t t = 0; t < job->tokens; t += TILE_TOKENS) {
         uint32_t tokens = job->tokens - t < TILE_TOKENS ? job->tokens - t : TILE_TOKENS;
         bool direct = rows == TILE_ROWS;
@@ -112,6 +116,7 @@ void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,
     enum quant_index index = quant_index_of(job->quant);
     struct work w = {.job = *job,
                      .unpack = isa->unpack[index],
+                     .arrange = isa->arrange,
                      .mul = isa->choose_mul(job->quant),
                      .gemv = job->tokens == 1 ? isa->gemv[index] : NULL,
                      .scratch = job->scratch,

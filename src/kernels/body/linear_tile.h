@@ -62,10 +62,14 @@ typedef void tile_mul(const struct linear_tile *tile, const struct tile_act *x, 
 typedef void tile_gemv(const uint8_t *w, size_t stride, uint32_t blocks, const struct tile_act *x,
                        bool first, float *y);
 
+/* Whole sub-blocks of an unpacked tile, in the order of the ISA's own tile_mul. */
+typedef void tile_arrange(struct linear_tile *tile, const struct quant *quant, uint32_t cols);
+
 struct tile_isa {
     tile_mul *(*choose_mul)(const struct quant *quant);
     tile_gemv *gemv[QUANT_COUNT];     /* NULL: unpack and mul */
     tile_unpack *unpack[QUANT_COUNT]; /* all integer formats */
+    tile_arrange *arrange;            /* NULL: mul takes what unpack gives */
 };
 
 void linear_tiles(const struct linear_job *job, uint32_t row0, uint32_t row1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lanes.h: the few operations that the bodies need beyond the compiler's vector arithmetic: 4 rows
- * at a time for body/linear_unpack.h, sums of 16 lanes for body/linear_float.h. */
+ * at a time for body/linear_unpack.h and gemv.h, sums of 16 lanes for body/linear_float.h. */
 #ifndef KERNELS_NEON_LANES_H
 #define KERNELS_NEON_LANES_H
 
@@ -37,6 +37,13 @@ INLINE lanes_f lanes_half_at(const uint8_t *p, size_t stride) {
     uint16_t h[LANES];
     for (int i = 0; i < LANES; i++) memcpy(&h[i], p + i * stride, sizeof h[i]);
     return (lanes_f)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(h)));
+}
+
+INLINE lanes_f lanes_set1(float s) { return (lanes_f)vdupq_n_f32(s); }
+INLINE lanes_f lanes_at(const float *p) { return (lanes_f)vld1q_f32(p); }
+INLINE void lanes_put(float *p, lanes_f v) { vst1q_f32(p, (float32x4_t)v); }
+INLINE lanes_f lanes_fma(lanes_f a, lanes_f b, lanes_f c) {
+    return (lanes_f)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 }
 
 /* Bit from + b of each lane to bit `to` of its byte b = 0..3, the other bits 0. */

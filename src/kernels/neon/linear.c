@@ -2,18 +2,21 @@
  *
  * linear.c: matrix products by sdot; the method is in body/linear_tile.h. Both operands are signed,
  * so codes of offset 128 are taken as the int8 values they stand for; all others are below 64. */
-#include "kernels/neon/lanes.h"
+#include "kernels/neon/gemv.h"
+#include "kernels/body/gemv.h"
 #include "kernels/body/linear_float.h"
 #include "kernels/body/linear_pack.h"
-#include "kernels/body/linear_unpack.h"
 
 enum { TOKENS = 4, ROWS = 8 };
+
+enum { GROUP = 4 * TILE_ROWS }; /* bytes of four columns */
 
 /* Four columns of 8 rows times the activations in one lane of q. */
 #define DOT(code, lane)                                             \
     do {                                                            \
-        int8x16_t w0 = load_code((code)[lane][r], is_signed);       \
-        int8x16_t w1 = load_code((code)[lane][r + 4], is_signed);   \
+        const uint8_t *w = (code) + (lane) * GROUP;                 \
+        int8x16_t w0 = load_code(w, is_signed);                     \
+        int8x16_t w1 = load_code(w + 16, is_signed);                \
         UNROLL for (int t = 0; t < tokens; t++) {                   \
             dot[t][0] = vdotq_laneq_s32(dot[t][0], w0, q[t], lane); \
             dot[t][1] = vdotq_laneq_s32(dot[t][1], w1, q[t], lane); \
@@ -34,16 +37,17 @@ INLINE void mul(const struct linear_tile *tile, const struct tile_act *x, uint32
         acc[t][1] = first ? vdupq_n_f32(0) : vld1q_f32(y + t * y_stride + 4);
     }
     for (uint32_t s = 0; s < subs; s++) {
+        const uint8_t *code = tile->code[s * (uint32_t)(sub / 4)][r];
+        const uint32_t k = s * (uint32_t)sub;
         int32x4_t dot[TOKENS][2];
         UNROLL for (int t = 0; t < tokens; t++) dot[t][0] = dot[t][1] = vdupq_n_s32(x[t].start[s]);
         UNROLL for (int i = 0; i < sub / 16; i++) {
-            uint32_t k = s * (uint32_t)sub + 16 * (uint32_t)i;
             int8x16_t q[TOKENS];
-            UNROLL for (int t = 0; t < tokens; t++) q[t] = vld1q_s8(x[t].q + k);
-            DOT(tile->code + k / 4, 0);
-            DOT(tile->code + k / 4, 1);
-            DOT(tile->code + k / 4, 2);
-            DOT(tile->code + k / 4, 3);
+            UNROLL for (int t = 0; t < tokens; t++) q[t] = vld1q_s8(x[t].q + k + 16 * i);
+            DOT(code + 4 * i * GROUP, 0);
+            DOT(code + 4 * i * GROUP, 1);
+            DOT(code + 4 * i * GROUP, 2);
+            DOT(code + 4 * i * GROUP, 3);
         }
         UNROLL for (int half = 0; half < 2; half++) {
             float32x4_t scale = vld1q_f32(&tile->scale[s][r + 4 * half]);
@@ -105,6 +109,7 @@ static tile_mul *choose_mul(const struct quant *quant) {
 
 static const struct tile_isa isa = {
     .choose_mul = choose_mul,
+    .gemv = TILE_GEMV,
     .unpack = TILE_UNPACK,
 };
 

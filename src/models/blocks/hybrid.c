@@ -77,15 +77,21 @@ static bool is_in_gguf(struct build *b, uint32_t layer) {
     return (layer + 1) % interval != 0;
 }
 
-ob_status hybrid_sizes(struct build *b, bool (*is)(struct build *b, uint32_t layer),
-                       ob_error *error) {
+ob_status hybrid_read(struct build *b, bool (*is)(struct build *b, uint32_t layer),
+                      ob_error *error) {
     struct hparams *hp = b->hp;
     hp->recurrent = arena_array(b->arena, hp->layers, sizeof *hp->recurrent);
     if (!hp->recurrent) return error_memory(error, "hyperparameters", hp->layers);
     bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     for (uint32_t i = 0; i < hp->layers; i++)
         hp->recurrent[i] = gguf ? is_in_gguf(b, i) : is(b, i);
-    return decoder_sizes(b, error);
+    return OB_OK;
+}
+
+ob_status hybrid_sizes(struct build *b, bool (*is)(struct build *b, uint32_t layer),
+                       ob_error *error) {
+    ob_status s = hybrid_read(b, is, error);
+    return s == OB_OK ? decoder_sizes(b, error) : s;
 }
 
 ob_status recurrent_check_act(struct build *b, ob_error *error) {

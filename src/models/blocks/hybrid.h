@@ -25,8 +25,10 @@ ob_status recurrent_check_act(struct build *b, ob_error *error);
 extern const struct tensor hybrid_feed_forward[];
 
 /* Layers that `is` says have no attention; in GGUF those without key heads, or, where it has one
- * number of these for all layers, those that are not the last of each full_attention_interval.
- * Then decoder_sizes. */
+ * number of these for all layers, those that are not the last of each full_attention_interval. */
+ob_status hybrid_read(struct build *b, bool (*is)(struct build *b, uint32_t layer),
+                      ob_error *error);
+/* Then decoder_sizes. */
 ob_status hybrid_sizes(struct build *b, bool (*is)(struct build *b, uint32_t layer),
                        ob_error *error);
 /* layer_types names it linear_attention, mamba or conv. */

@@ -2,7 +2,6 @@
  * kda.c: see kda.h. */
 #include "models/blocks/kda.h"
 
-#include "base/error.h"
 #include "models/blocks/hybrid.h"
 #include "models/blocks/mla.h"
 #include "models/blocks/moe.h"
@@ -19,14 +18,10 @@ ob_status kda_derive(struct build *b, ob_error *error) {
                                              .normalize = true,
                                              .normalize_eps = 1e-20f};
     struct hparams *hp = b->hp;
-    ob_status s = mla_derive(b, error);
+    ob_status s = hybrid_read(b, hybrid_is_recurrent, error);
+    if (s == OB_OK) s = mla_derive(b, error); /* which gives each layer its key head */
     if (s == OB_OK) s = deltanet_sizes(b, error);
-    if (s != OB_OK) return s;
-    hp->recurrent = arena_array(b->arena, hp->layers, sizeof *hp->recurrent);
-    if (!hp->recurrent) return error_memory(error, "hyperparameters", hp->layers);
-    for (uint32_t i = 0; i < hp->layers; i++) {
-        hp->recurrent[i] = hybrid_is_recurrent(b, i);
+    for (uint32_t i = 0; s == OB_OK && i < hp->layers; i++)
         if (hp->recurrent[i]) hp->heads[i] = hp->kv_heads[i] = 0;
-    }
-    return moe_sizes(b, &router, error);
+    return s == OB_OK ? moe_sizes(b, &router, error) : s;
 }

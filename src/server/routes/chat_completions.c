@@ -4,8 +4,23 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "server/internal.h"
 #include "server/clean.h"
+#include "server/internal.h"
+#include "server/logprobs.h"
+
+/* How an answer begins that continues the last message: `request` has passed the template. */
+static enum think_state continued(const json_t *request) {
+    const json_t *how = json_object_get(request, "continue_final_message");
+    const json_t *messages = json_object_get(request, "messages");
+    const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    const json_t *content = json_object_get(last, "content");
+    size_t parts = json_array_size(content);
+    if (json_is_string(how) && strcmp(json_string_value(how), "content") != 0)
+        return THINK_INSIDE;
+    if (parts) content = json_object_get(json_array_get(content, parts - 1), "text");
+    struct str text = {json_string_value(content), json_string_length(content)};
+    return text.p && think_is_inside(text) ? THINK_INSIDE : THINK_ANSWER;
+}
 
 static ob_status prompt(const ob_engine *engine, const json_t *request, const struct params *params,
                         ob_tokens *out, enum think_state *think, ob_error *error) {
@@ -17,7 +32,9 @@ static ob_status prompt(const ob_engine *engine, const json_t *request, const st
     ob_status s = ob_chat_prompt_json(engine, copy, out, &text, &n, error);
     json_decref(copy);
     if (s != OB_OK) return s;
+    const json_t *how = json_object_get(request, "continue_final_message");
     *think = !params->split_thought ? THINK_ANSWER
+             : json_is_true(how) || json_is_string(how) ? continued(request)
              : think_is_open((struct str){text, n}) ? THINK_INSIDE : THINK_BEFORE;
     free(text);
     return OB_OK;
@@ -47,10 +64,16 @@ static json_t *piece(struct str text, bool thought) {
 
 static json_t *ending(const char *finish) { return choice(json_object(), finish); }
 
+static json_t *logprobs(const ob_engine *engine, struct str records, bool after, size_t *offset) {
+    (void)offset;
+    return logprobs_chat(engine, records, after);
+}
+
 static void handle(struct server *server, struct http_exchange *x) {
     static const struct wording wording = {
         .id = "chatcmpl", .whole = "chat.completion", .chunk = "chat.completion.chunk",
         .prompt = prompt, .answer = answer, .opening = opening, .piece = piece, .ending = ending,
+        .logprobs = logprobs,
     };
     generation_start(server, x, &wording);
 }

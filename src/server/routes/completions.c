@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "server/internal.h"
 #include "server/clean.h"
+#include "server/internal.h"
+#include "server/logprobs.h"
 
 static ob_status read_ids(const ob_engine *engine, const json_t *list, ob_tokens *out,
                           ob_error *error) {
@@ -28,6 +29,9 @@ static ob_status prompt(const ob_engine *engine, const json_t *request, const st
     const json_t *prompt = json_object_get(request, "prompt");
     *think = THINK_ANSWER;
     ob_status s;
+    const json_t *continues = json_object_get(request, "continue_final_message");
+    if (continues && !json_is_null(continues) && !json_is_false(continues))
+        return params_refuse(error, "continue_final_message", continues, "false: there is no chat");
     /* A batch of one string is as good as the string. */
     if (json_array_size(prompt) == 1 && json_is_string(json_array_get(prompt, 0)))
         prompt = json_array_get(prompt, 0);
@@ -62,10 +66,15 @@ static json_t *piece(struct str text, bool thought) {
 
 static json_t *ending(const char *finish) { return choice(json_string(""), finish); }
 
+static json_t *logprobs(const ob_engine *engine, struct str records, bool after, size_t *offset) {
+    return after ? logprobs_chat(engine, records, true)
+                 : logprobs_completion(engine, records, offset);
+}
+
 static void handle(struct server *server, struct http_exchange *x) {
     static const struct wording wording = {
         .id = "cmpl", .whole = "text_completion", .chunk = "text_completion", .prompt = prompt,
-        .answer = answer, .piece = piece, .ending = ending,
+        .answer = answer, .piece = piece, .ending = ending, .logprobs = logprobs,
     };
     generation_start(server, x, &wording);
 }

@@ -14,6 +14,7 @@
 enum node_kind {
     /* expressions */
     NODE_CONST,   /* constant */
+    NODE_BIG,     /* whole: a literal beyond 64 bits */
     NODE_NAME,    /* symbol */
     NODE_LIST,    /* items */
     NODE_TUPLE,   /* items */
@@ -88,6 +89,10 @@ struct node {
     uint32_t line;
     union {
         struct value constant;
+        struct {
+            struct str digit;
+            unsigned base;
+        } whole;
         uint32_t symbol;
         struct node_list items;
         struct {

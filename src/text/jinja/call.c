@@ -47,7 +47,7 @@ bool jinja_call_filter(struct run *r, const struct text *name, struct call *call
                        struct value *out) {
     const struct builtin *builtin = jinja_filter_find(text_str(name));
     if (builtin) return jinja_call_builtin(r, builtin, call, out);
-    return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "no filter named '%.*s'",
+    return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "No filter named '%.*s' found.",
                              STR_ARG(text_str(name)));
 }
 
@@ -55,7 +55,7 @@ bool jinja_call_test(struct run *r, const struct text *name, struct call *call, 
     const struct builtin *builtin = jinja_test_find(text_str(name));
     struct value v;
     if (!builtin)
-        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "no test named '%.*s'",
+        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "No test named '%.*s' found.",
                                  STR_ARG(text_str(name)));
     if (!jinja_call_builtin(r, builtin, call, &v)) return false;
     *out = jinja_truth(v);
@@ -148,7 +148,9 @@ bool jinja_call_value(struct run *r, struct value callee, const struct call *cal
                       struct value *out) {
     struct call bound = *call;
     bool ok;
-    if (!r->depth) return jinja_fail_status(r, OB_ERR_LIMIT, "calls nested too deeply");
+    if (!r->depth)
+        return jinja_fail_status(r, OB_ERR_LIMIT, "calls nested too deeply (limit: %u)",
+                                 r->limits.depth);
     r->depth--;
     switch (callee.kind) {
     case VALUE_MACRO: ok = call_macro(r, callee.macro, call, out); break;
@@ -209,8 +211,10 @@ const struct builtin *jinja_test_find(struct str name) {
 
 const struct builtin *jinja_method_find(enum value_kind of, struct str name) {
     static const char *const types[VALUE_LOOP + 1] = {
+        [VALUE_BOOL] = "int_",     [VALUE_INT] = "int_",    [VALUE_BIG] = "int_",
         [VALUE_FLOAT] = "float_", [VALUE_STRING] = "str_", [VALUE_LIST] = "list_",
-        [VALUE_TUPLE] = "tuple_", [VALUE_DICT] = "dict_",  [VALUE_LOOP] = "loop_"};
+        [VALUE_TUPLE] = "tuple_", [VALUE_DICT] = "dict_",
+        [VALUE_RANGE] = "range_",   [VALUE_LOOP] = "loop_"};
     for (size_t i = 0; types[of] && i < LENGTH(methods); i++) {
         struct str row = str_of(methods[i].name);
         if (str_starts(row, types[of]) && str_is(name, row.p + strlen(types[of])))

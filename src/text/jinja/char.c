@@ -125,6 +125,16 @@ bool char_case_ignorable(uint32_t c) {
 
 /* ---- case mappings ---- */
 
+size_t char_fold(uint32_t c, uint32_t out[CHAR_FOLDED]) {
+    int32_t folded[CHAR_FOLDED];
+    int boundary = UTF8PROC_BOUNDCLASS_START;
+    utf8proc_ssize_t n = utf8proc_decompose_char((int32_t)c, folded, CHAR_FOLDED,
+                                                 UTF8PROC_CASEFOLD, &boundary);
+    if (n < 1 || n > CHAR_FOLDED) return out[0] = c, 1;
+    for (utf8proc_ssize_t i = 0; i < n; i++) out[i] = (uint32_t)folded[i];
+    return (size_t)n;
+}
+
 /* Characters whose upper or title case has several; from Unicode's SpecialCasing.txt. */
 static const struct {
     uint16_t from, upper[3], title[3];

@@ -26,6 +26,10 @@ enum char_case { CHAR_UPPER, CHAR_LOWER, CHAR_TITLE };
  * the caller's. */
 size_t char_map(uint32_t c, enum char_case to, uint32_t out[3]);
 
+enum { CHAR_FOLDED = 4 };
+/* The characters that c folds to (str.casefold), at most three; returns how many. */
+size_t char_fold(uint32_t c, uint32_t out[CHAR_FOLDED]);
+
 /* The length of the white space character at p, 0 if there is none. */
 size_t char_space_at(const char *p, const char *end);
 /* The length of the white space character that ends at `end`, 0 if there is none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clock.c: strftime_now: the date in UTC, English names whatever the locale. */
+ * clock.c: strftime_now: the date on the caller's clock, English names whatever the locale. */
 #include <stdio.h>
 
 #include "text/jinja/run.h"

@@ -166,7 +166,7 @@ static bool eval_builtin(struct run *r, const struct node *node, struct value *o
     struct call call = {0};
     const struct builtin *builtin = node->call.builtin;
     if (!builtin)
-        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "no %s named '%.*s'",
+        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "No %s named '%.*s' found.",
                                  node->kind == NODE_FILTER ? "filter" : "test",
                                  STR_ARG(text_str(node->call.name)));
     if (!node->call.subject) call.self = r->block;
@@ -181,6 +181,9 @@ static bool eval(struct run *r, const struct node *node, struct value *out) {
     struct value a;
     switch (node->kind) {
     case NODE_CONST: *out = node->constant; return true;
+    case NODE_BIG:
+        return whole_parse(r, node->whole.digit.p, node->whole.digit.n, node->whole.base, false,
+                           out);
     case NODE_NAME: return eval_name(r, node, out);
     case NODE_LIST: case NODE_TUPLE: return eval_list(r, node, out);
     case NODE_DICT: return eval_dict(r, node, out);

@@ -106,20 +106,75 @@ bool filter_safe(struct run *r, const struct call *call, struct value *out) {
     return true;
 }
 
-bool filter_urlencode(struct run *r, const struct call *call, struct value *out) {
-    const struct text *t;
-    if (call->self.kind != VALUE_STRING && jinja_iterable(call->self))
-        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "urlencode of a collection");
-    if (!jinja_to_text(r, call->self, &t) || !jinja_capture(r)) return false;
+/* key="value" of each pair that has a value. */
+bool filter_xmlattr(struct run *r, const struct call *call, struct value *out) {
+    struct value v = call->self;
+    bool space = call->arg[0].kind == VALUE_MISSING || jinja_truth(call->arg[0]), any = false;
+    if (v.kind == VALUE_UNDEFINED) return jinja_fail_undefined(r, v);
+    if (v.kind != VALUE_DICT)
+        return jinja_fail(r, "'%s' object has no attribute 'items'", jinja_type_name(v));
+    if (!jinja_capture(r)) return false;
+    for (size_t i = 0; i < v.dict->n; i++) {
+        struct value key = v.dict->pair[i].key, value = v.dict->pair[i].value;
+        struct call of_key = {.self = key}, of_value = {.self = value};
+        if (value.kind == VALUE_NONE || value.kind == VALUE_UNDEFINED) continue;
+        if (key.kind != VALUE_STRING) return jinja_fail(r, "expected string or bytes-like object");
+        for (size_t k = 0, n; k < key.text->n; k++) {
+            n = char_space_at(key.text->p + k, key.text->p + key.text->n);
+            if (n || strchr("/>=", key.text->p[k]))
+                return jinja_fail(r, "Invalid character in attribute name");
+        }
+        if (!filter_escape(r, &of_key, &key) || !filter_escape(r, &of_value, &value) ||
+            ((any || space) && !jinja_put(r, " ", 1, !v.data)) || !jinja_put_text(r, key.text) ||
+            !jinja_put(r, "=\"", 2, !v.data) || !jinja_put_text(r, value.text) ||
+            !jinja_put(r, "\"", 1, !v.data))
+            return false;
+        any = true;
+    }
+    return jinja_captured(r, out);
+}
+
+static bool put_url(struct run *r, const struct text *t, bool query) {
     for (size_t i = 0; i < t->n; i++) {
         unsigned char c = (unsigned char)t->p[i];
         bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     (c && strchr("_.-~/", c));
+                     (c && strchr("_.-~", c)) || (c == '/' && !query);
         char code[3] = {'%', "0123456789ABCDEF"[c >> 4], "0123456789ABCDEF"[c & 15]};
-        if (!(plain ? jinja_put_slice(r, t, i, 1) : jinja_put(r, code, 3, text_trusted_at(t, i))))
+        bool blank = query && c == ' ';
+        if (!(plain   ? jinja_put_slice(r, t, i, 1)
+              : blank ? jinja_put(r, "+", 1, text_trusted_at(t, i))
+                      : jinja_put(r, code, 3, text_trusted_at(t, i))))
+            return false;
+    }
+    return true;
+}
+
+/* The pairs of a dict or list, as a form sends them. */
+static bool urlencode_pairs(struct run *r, const struct call *call, struct value *out) {
+    struct value v = call->self;
+    struct list *pairs, *pair;
+    const struct text *key, *value;
+    if (v.kind == VALUE_DICT && !method_dict_items(r, call, &v)) return false;
+    if (!jinja_elements(r, v, &pairs) || !jinja_capture(r)) return false;
+    for (size_t i = 0; i < pairs->n; i++) {
+        if (!jinja_elements(r, pairs->item[i], &pair)) return false;
+        if (pair->n != 2)
+            return jinja_fail(r, "%s values to unpack (expected 2)",
+                              pair->n < 2 ? "not enough" : "too many");
+        if (!jinja_to_text(r, pair->item[0], &key) || !jinja_to_text(r, pair->item[1], &value) ||
+            (i && !jinja_put(r, "&", 1, !v.data)) || !put_url(r, key, true) ||
+            !jinja_put(r, "=", 1, !v.data) || !put_url(r, value, true))
             return false;
     }
     return jinja_captured(r, out);
+}
+
+bool filter_urlencode(struct run *r, const struct call *call, struct value *out) {
+    const struct text *t;
+    if (call->self.kind != VALUE_STRING && jinja_iterable(call->self))
+        return urlencode_pairs(r, call, out);
+    return jinja_to_text(r, call->self, &t) && jinja_capture(r) && put_url(r, t, false) &&
+           jinja_captured(r, out);
 }
 
 /* ---- layout ---- */

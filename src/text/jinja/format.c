@@ -8,22 +8,8 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "text/jinja/run.h"
 #include "text/jinja/char.h"
-
-enum { MOST_WIDTH = 100000 };
-
-/* How one value is laid out; the union of what both syntaxes can say. */
-struct layout {
-    uint32_t fill;
-    char align; /* '<', '>', '^', '=' or 0: the type's own */
-    char sign;  /* '+', ' ' or 0 */
-    char group; /* ',', '_' or 0 */
-    bool alternate;
-    int64_t width, precision; /* precision -1: not given */
-    char type;                /* 0: none */
-    bool trusted;             /* the format is */
-};
+#include "text/jinja/format.h"
 
 static bool put_times(struct run *r, uint32_t fill, int64_t n, bool trusted) {
     for (int64_t i = 0; i < n; i++)
@@ -31,8 +17,7 @@ static bool put_times(struct run *r, uint32_t fill, int64_t n, bool trusted) {
     return true;
 }
 
-/* The body with padding; the first `head` bytes (sign, 0x) stay in front of '=' padding. */
-static bool put_padded(struct run *r, const struct text *body, size_t head, char align,
+bool format_padded(struct run *r, const struct text *body, size_t head, char align,
                        const struct layout *f) {
     int64_t pad = f->width - (int64_t)char_count(body->p, body->n);
     bool trusted = f->trusted && text_all_trusted(body);
@@ -47,84 +32,7 @@ static bool put_padded(struct run *r, const struct text *body, size_t head, char
 static bool put_string(struct run *r, const struct text *t, char align, const struct layout *f) {
     struct text body = *t;
     if (f->precision >= 0) body.n = jinja_offset(t, 0, (size_t)f->precision);
-    return put_padded(r, &body, 0, align, f);
-}
-
-/* Digits of |v| in a base, with grouping and zeros up to `least` digits; returns the length. */
-static size_t digits_of(uint64_t v, unsigned base, bool capital, int64_t least, char group,
-                        char *out, size_t size) {
-    const char *digit = capital ? "0123456789ABCDEF" : "0123456789abcdef";
-    size_t n = 0, every = base == 10 ? 3 : 4;
-    char *p = out + size;
-    do {
-        if (group && n && n % every == 0) *--p = group;
-        *--p = digit[v % base];
-        n++;
-        v /= base;
-    } while ((v || (int64_t)n < least) && p > out + 2);
-    size_t length = (size_t)(out + size - p);
-    memmove(out, p, length);
-    return length;
-}
-
-static bool put_int(struct run *r, int64_t v, bool data, const struct layout *f) {
-    char type = f->type ? f->type : 'd';
-    unsigned base = type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 10;
-    int64_t least = f->precision > 0 ? f->precision : 0;
-    size_t size = (size_t)least + 160, n = 0;
-    char *out = jinja_alloc(r, size, 1);
-    if (!out) return false;
-    if (v < 0) out[n++] = '-';
-    else if (f->sign) out[n++] = f->sign;
-    if (f->alternate && base != 10) {
-        out[n++] = '0';
-        out[n++] = type;
-    }
-    size_t head = n;
-    n += digits_of(v < 0 ? 0 - (uint64_t)v : (uint64_t)v, base, type == 'X', least, f->group,
-                   out + n, size - n);
-    struct text body = text_of(out, n, !data);
-    return put_padded(r, &body, head, f->align ? f->align : '>', f);
-}
-
-/* Separators every three digits before the point. */
-static size_t group_digits(char *text, size_t n, size_t head, char group) {
-    size_t end = head, moved = 0;
-    while (end < n && text[end] >= '0' && text[end] <= '9') end++;
-    for (size_t at = end; at > head + 3 && at - 3 > head; at -= 3, moved++) {
-        memmove(text + at - 2, text + at - 3, n + moved - (at - 3));
-        text[at - 3] = group;
-    }
-    return n + moved;
-}
-
-static bool put_float(struct run *r, double v, bool data, const struct layout *f) {
-    char type = f->type ? f->type : 'g';
-    bool percent = type == '%';
-    int64_t precision = f->precision < 0 ? 6 : f->precision;
-    if (precision > MOST_WIDTH) return jinja_fail(r, "precision too large");
-    if (percent) v *= 100, type = 'f';
-    size_t size = (size_t)precision + 900, n = 0;
-    char *out = jinja_alloc(r, size, 1), format[16];
-    if (!out) return false;
-    if (!signbit(v) && f->sign) out[n++] = f->sign;
-    bool upper = type == 'E' || type == 'F' || type == 'G';
-    if (!f->type && f->precision < 0) {
-        char text[FLOAT_TEXT];
-        n += (size_t)snprintf(out + n, size - n, "%s", jinja_float_text(v, text));
-    } else if (!f->type) {
-        return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "a precision without a type");
-    } else if (isnan(v)) {
-        n += (size_t)snprintf(out + n, size - n, "%s", upper ? "NAN" : "nan");
-    } else {
-        snprintf(format, sizeof format, "%%%s.*%c", f->alternate ? "#" : "", type);
-        n += (size_t)snprintf(out + n, size - n, format, (int)precision, v);
-    }
-    size_t head = n && (out[0] == '-' || out[0] == '+' || out[0] == ' ');
-    if (f->group) n = group_digits(out, n, head, f->group);
-    if (percent) out[n++] = '%';
-    struct text body = text_of(out, n, !data);
-    return put_padded(r, &body, head, f->align ? f->align : '>', f);
+    return format_padded(r, &body, 0, align, f);
 }
 
 /* ---- "..." % args ---- */
@@ -158,7 +66,30 @@ static bool percent_number(struct run *r, struct percent *p, int64_t *out) {
     }
     while (p->at < t->n && t->p[p->at] >= '0' && t->p[p->at] <= '9' && *out < MOST_WIDTH * 10)
         *out = (*out < 0 ? 0 : *out) * 10 + (t->p[p->at++] - '0');
-    return *out <= MOST_WIDTH || jinja_fail_status(r, OB_ERR_LIMIT, "width too large");
+    return *out <= MOST_WIDTH ||
+           jinja_fail_status(r, OB_ERR_LIMIT, "a width or precision over %d", MOST_WIDTH);
+}
+
+/* str, repr or ascii of a value, as `how` says: 's', 'r' or 'a'. */
+static bool convert(struct run *r, struct value v, char how, const struct text **out) {
+    if (how == 's') return jinja_to_text(r, v, out);
+    if (!jinja_capture(r) || !jinja_put_repr(r, v) || !jinja_captured(r, &v)) return false;
+    *out = v.text;
+    if (how == 'r') return true;
+    if (!jinja_capture(r)) return false;
+    char escape[16];
+    uint32_t c;
+    for (size_t i = 0, n; i < v.text->n; i += n) {
+        n = utf8_decode(v.text->p + i, v.text->n - i, &c);
+        int length = snprintf(escape, sizeof escape, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x"
+                              : "\\U%08x", c);
+        if (!(c < 0x80 ? jinja_put_slice(r, v.text, i, n)
+                       : jinja_put(r, escape, (size_t)length, text_trusted_at(v.text, i))))
+            return false;
+    }
+    if (!jinja_captured(r, &v)) return false;
+    *out = v.text;
+    return true;
 }
 
 static bool put_char(struct run *r, struct value v, const struct layout *f) {
@@ -175,34 +106,33 @@ static bool put_char(struct run *r, struct value v, const struct layout *f) {
             return jinja_fail(r, "%%c arg not in range(0x110000)");
         one = text_of(bytes, utf8_encode((uint32_t)code, bytes), !v.data);
     }
-    return put_padded(r, &one, 0, f->align ? f->align : '>', f);
+    return format_padded(r, &one, 0, f->align ? f->align : '>', f);
 }
 
 static bool put_converted(struct run *r, struct value v, struct layout *f) {
     const struct text *text;
     char c = f->type;
     if (c == 's' || c == 'r' || c == 'a') {
-        if (c == 's') {
-            if (!jinja_to_text(r, v, &text)) return false;
-        } else {
-            struct value repr;
-            if (!jinja_capture(r) || !jinja_put_repr(r, v) || !jinja_captured(r, &repr))
-                return false;
-            text = repr.text;
-        }
+        if (!convert(r, v, c, &text)) return false;
         f->fill = ' ';
         return put_string(r, text, f->align == '<' ? '<' : '>', f);
     }
     if (c == 'c') return put_char(r, v, f);
     if (v.kind == VALUE_UNDEFINED) return jinja_fail_undefined(r, v);
     bool floating = c && strchr("eEfFgG", c);
-    if (!value_is_number(v) || (strchr("xXo", c) && !value_is_int(v)))
+    if (!value_is_number(v) || (strchr("xXo", c) && !value_is_whole(v)))
         return jinja_fail(r, "%%%c format: a number is required, not %s", c, jinja_type_name(v));
-    if (floating) return put_float(r, value_as_float(v), v.data, f);
-    if (v.kind == VALUE_FLOAT && !(fabs(v.f) < 0x1p63))
-        return jinja_fail_large(r);
+    if (floating) return format_float(r, v, f);
     if (c == 'i' || c == 'u') f->type = 'd';
-    return put_int(r, v.kind == VALUE_FLOAT ? (int64_t)v.f : value_as_int(v), v.data, f);
+    bool data = v.data;
+    if (v.kind == VALUE_FLOAT) {
+        if (!isfinite(v.f))
+            return jinja_fail(r, "cannot convert float %s to integer",
+                              isnan(v.f) ? "NaN" : "infinity");
+        if (!whole_of_float(r, v.f, &v)) return false;
+        v.data = data;
+    }
+    return format_whole(r, v, f);
 }
 
 /* (name), which takes the value from a mapping. */
@@ -222,7 +152,7 @@ static bool percent_directive(struct run *r, struct percent *p, bool trusted) {
     struct layout f = {.fill = ' ', .trusted = trusted};
     struct value v = value_of(VALUE_MISSING);
     const struct text *t = p->t;
-    bool zero = false;
+    bool zero = false, bare = p->at < t->n && t->p[p->at] == '%';
     if (p->at < t->n && t->p[p->at] == '(' && !percent_key(r, p, &v)) return false;
     for (; p->at < t->n; p->at++) {
         char c = t->p[p->at];
@@ -244,10 +174,10 @@ static bool percent_directive(struct run *r, struct percent *p, bool trusted) {
     while (p->at < t->n && t->p[p->at] && strchr("hlL", t->p[p->at])) p->at++;
     if (p->at >= t->n) return jinja_fail(r, "incomplete format");
     f.type = t->p[p->at++];
-    if (f.type == '%') return jinja_put(r, "%", 1, trusted);
-    if (!f.type || !strchr("diuoxXeEfFgGcrsa", f.type))
-        return jinja_fail(r, "unsupported format character");
+    if (bare) return jinja_put(r, "%", 1, trusted);
     if (v.kind == VALUE_MISSING && !next_arg(r, p, &v)) return false;
+    if (!f.type || !strchr("diuoxXeEfFgGcrsa", f.type))
+        return jinja_fail(r, "unsupported format character '%c'", f.type);
     if (zero && !f.align && !strchr("crsa", f.type)) f.fill = '0', f.align = '=';
     return put_converted(r, v, &f);
 }
@@ -313,7 +243,11 @@ static bool parse_spec(struct run *r, struct text spec, struct layout *f) {
     } else if (p < end && *p && strchr("<>=^", *p)) {
         f->align = *p++;
     }
-    if (p < end && (*p == '+' || *p == '-' || *p == ' ')) f->sign = *p == '-' ? 0 : *p, p++;
+    if (p < end && (*p == '+' || *p == '-' || *p == ' ')) {
+        f->signs = true;
+        f->sign = *p == '-' ? 0 : *p;
+        p++;
+    }
     if (p < end && *p == '#') f->alternate = true, p++;
     if (p < end && *p == '0') {
         if (!f->align) f->fill = '0', f->align = '=';
@@ -329,7 +263,7 @@ static bool parse_spec(struct run *r, struct text spec, struct layout *f) {
     }
     if (p < end) f->type = *p++;
     if (f->width > MOST_WIDTH || f->precision > MOST_WIDTH)
-        return jinja_fail_status(r, OB_ERR_LIMIT, "width too large");
+        return jinja_fail_status(r, OB_ERR_LIMIT, "a width or precision over %d", MOST_WIDTH);
     return p == end || jinja_fail(r, "invalid format specifier");
 }
 
@@ -338,7 +272,7 @@ static bool put_formatted(struct run *r, struct value v, struct text spec, bool 
     if (!spec.n) return jinja_put_value(r, v);
     if (!parse_spec(r, spec, &f)) return false;
     if (v.kind == VALUE_STRING) {
-        if ((f.type && f.type != 's') || f.sign || f.group || f.alternate || f.align == '=')
+        if ((f.type && f.type != 's') || f.signs || f.group || f.alternate || f.align == '=')
             return jinja_fail(r, "format specifier not allowed for a string");
         return put_string(r, v.text, f.align ? f.align : '<', &f);
     }
@@ -348,12 +282,14 @@ static bool put_formatted(struct run *r, struct value v, struct text spec, bool 
     bool floating = f.type && strchr("eEfFgG%", f.type);
     if (floating || v.kind == VALUE_FLOAT) {
         if (f.type && !floating) return jinja_fail(r, "unknown format code for a float");
-        return put_float(r, value_as_float(v), v.data, &f);
+        return format_float(r, v, &f);
     }
+    if (f.type == 'c' && f.signs)
+        return jinja_fail(r, "Sign not allowed with integer format specifier 'c'");
     if (f.type == 'c') return put_char(r, v, &f);
     if (f.precision >= 0) return jinja_fail(r, "precision not allowed in integer format specifier");
     if (f.type && !strchr("bdoxX", f.type)) return jinja_fail(r, "unknown format code for an int");
-    return put_int(r, value_as_int(v), v.data, &f);
+    return format_whole(r, v, &f);
 }
 
 /* The value a field names: "", "0", "name", then .member and [key] steps. */
@@ -399,8 +335,12 @@ static bool field_value(struct run *r, const struct call *call, struct text name
     return true;
 }
 
+static bool put_fields(struct run *r, const struct call *call, const struct text *t, bool trusted,
+                       int level, int64_t *automatic);
+
+/* level 1: of the text itself, 2: of a field's format */
 static bool put_field(struct run *r, const struct call *call, struct text field, bool trusted,
-                      int64_t *automatic) {
+                      int level, int64_t *automatic) {
     struct value v;
     size_t name_n = 0, at;
     while (name_n < field.n && field.p[name_n] != '!' && field.p[name_n] != ':') {
@@ -412,24 +352,34 @@ static bool put_field(struct run *r, const struct call *call, struct text field,
     if (!field_value(r, call, text_slice(&field, 0, name_n), automatic, &v)) return false;
     if (at < field.n && field.p[at] == '!') {
         char how = at + 1 < field.n ? field.p[at + 1] : 0;
-        if ((how != 's' && how != 'r') || (at + 2 < field.n && field.p[at + 2] != ':'))
+        if (!how || !strchr("sra", how) || (at + 2 < field.n && field.p[at + 2] != ':'))
             return jinja_fail(r, "unknown conversion in format string");
         const struct text *text;
-        if (how == 's' ? !jinja_to_text(r, v, &text)
-                       : !jinja_capture(r) || !jinja_put_repr(r, v) || !jinja_captured(r, &v))
-            return false;
-        if (how == 's') v = value_text(text);
+        if (!convert(r, v, how, &text)) return false;
+        v = value_text(text);
         at += 2;
     }
     if (at < field.n) at++; /* the colon */
-    return put_formatted(r, v, text_slice(&field, at, field.n - at), trusted);
+    struct text spec = text_slice(&field, at, field.n - at);
+    if (!memchr(spec.p, '{', spec.n)) return put_formatted(r, v, spec, trusted);
+    struct value made;
+    if (level > 1) return jinja_fail(r, "Max string recursion exceeded");
+    return jinja_capture(r) && put_fields(r, call, &spec, trusted, level + 1, automatic) &&
+           jinja_captured(r, &made) && put_formatted(r, v, *made.text, trusted);
 }
 
-bool method_format(struct run *r, const struct call *call, struct value *out) {
-    const struct text *t = call->self.text;
-    bool trusted = text_all_trusted(t);
-    int64_t automatic = 0; /* -1: fields are numbered by hand */
-    if (!jinja_capture(r)) return false;
+/* The end of the field that begins at byte i, behind the brace; t->n if it has none. */
+static size_t field_end(const struct text *t, size_t i) {
+    size_t open = 1;
+    for (; i < t->n; i++) {
+        open += (t->p[i] == '{') - (t->p[i] == '}');
+        if (!open) break;
+    }
+    return i;
+}
+
+static bool put_fields(struct run *r, const struct call *call, const struct text *t, bool trusted,
+                       int level, int64_t *automatic) {
     for (size_t i = 0; i < t->n;) {
         size_t from = i;
         while (i < t->n && t->p[i] != '{' && t->p[i] != '}') i++;
@@ -440,14 +390,42 @@ bool method_format(struct run *r, const struct call *call, struct value *out) {
             i += 2;
             continue;
         }
-        if (t->p[i] == '}') return jinja_fail(r, "single '}' encountered in format string");
+        if (t->p[i] == '}') return jinja_fail(r, "Single '}' encountered in format string");
         from = ++i;
-        while (i < t->n && t->p[i] != '}' && t->p[i] != '{') i++;
-        if (i < t->n && t->p[i] == '{')
-            return jinja_fail_status(r, OB_ERR_UNSUPPORTED, "nested fields in a format string");
+        i = field_end(t, i);
         if (i == t->n) return jinja_fail(r, "expected '}' before end of string");
-        if (!put_field(r, call, text_slice(t, from, i - from), trusted, &automatic)) return false;
+        struct text field = text_slice(t, from, i - from);
+        if (!jinja_steps_bytes(r, field.n) ||
+            !put_field(r, call, field, trusted, level, automatic))
+            return false;
         i++;
     }
-    return finish(r, trusted, out);
+    return true;
+}
+
+static bool format(struct run *r, const struct call *call, struct value *out) {
+    const struct text *t = call->self.text;
+    bool trusted = text_all_trusted(t);
+    int64_t automatic = 0; /* -1: fields are numbered by hand */
+    return jinja_capture(r) && put_fields(r, call, t, trusted, 1, &automatic) &&
+           finish(r, trusted, out);
+}
+
+bool method_format(struct run *r, const struct call *call, struct value *out) {
+    return format(r, call, out);
+}
+
+/* format(**mapping). */
+bool method_format_map(struct run *r, const struct call *call, struct value *out) {
+    const struct dict *dict = call->arg[0].dict;
+    if (call->arg[0].kind != VALUE_DICT)
+        return jinja_fail(r, "'%s' object is not subscriptable", jinja_type_name(call->arg[0]));
+    struct keyword *keyword = jinja_alloc(r, dict->n + 1, sizeof *keyword);
+    struct call named = {.self = call->self, .keyword = keyword};
+    if (!keyword) return false;
+    for (size_t i = 0; i < dict->n; i++)
+        if (dict->pair[i].key.kind == VALUE_STRING)
+            keyword[named.keywords++] =
+                (struct keyword){dict->pair[i].key.text, dict->pair[i].value};
+    return format(r, &named, out);
 }

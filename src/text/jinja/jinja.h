@@ -31,9 +31,9 @@ struct jinja_limits {
 };
 
 /* data and trusted: JSON objects whose members become globals (trusted may be NULL; on a clash data
- * wins). now: seconds since 1970 for strftime_now (UTC). Appends the text to `out` and as many
- * bytes, 1 = trusted, to `trust` (may be NULL). raise_exception and limits give an error with the
- * template's line in `where` ("line 12"). */
+ * wins). now: seconds since 1970 on the clock that strftime_now shows. Appends the text to `out`
+ * and as many bytes, 1 = trusted, to `trust` (may be NULL). raise_exception and limits give an
+ * error with the template's line in `where` ("line 12"). */
 ob_status jinja_render(const struct jinja *jinja, const json_t *data, const json_t *trusted,
                        double now, const struct jinja_limits *limits, struct buf *out,
                        struct buf *trust, ob_error *error);

@@ -244,13 +244,17 @@ static bool number(struct lexer *lx, struct token *out, ob_error *error) {
         out->f = strtod(text, NULL);
     } else {
         uint64_t v = 0;
+        out->base = (unsigned)base;
         for (size_t i = 0; i < n; i++) {
             uint64_t d = (uint64_t)hex_digit(text[i]);
             if (__builtin_mul_overflow(v, (uint64_t)base, &v) || __builtin_add_overflow(v, d, &v) ||
                 v > INT64_MAX)
-                return fail(lx, error, "integers beyond 64 bits are not supported");
+                out->kind = TOKEN_BIG;
         }
         out->i = (int64_t)v;
+        if (out->kind == TOKEN_BIG && !(out->text.p = arena_copy(lx->arena, text, n)))
+            return fail(lx, error, "out of memory");
+        if (out->kind == TOKEN_BIG) out->text.n = n;
     }
     advance(lx, real ? real : end);
     return true;

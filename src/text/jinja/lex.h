@@ -19,6 +19,7 @@ enum token_kind {
     TOKEN_NAME,
     TOKEN_STRING,
     TOKEN_INTEGER,
+    TOKEN_BIG, /* an integer beyond 64 bits: text has its digits in `base` */
     TOKEN_FLOAT,
     /* operators */
     TOKEN_ADD, TOKEN_SUB, TOKEN_MUL, TOKEN_DIV, TOKEN_FLOORDIV, TOKEN_MOD, TOKEN_POW, TOKEN_TILDE,
@@ -32,6 +33,7 @@ struct token {
     uint32_t line;
     struct str text; /* data, name, and the decoded bytes of a string; else the source */
     int64_t i;
+    unsigned base;
     double f;
 };
 

@@ -88,6 +88,18 @@ bool method_upper(struct run *r, const struct call *call, struct value *out) {
 bool method_lower(struct run *r, const struct call *call, struct value *out) {
     return map(r, call->self.text, to_lower, out);
 }
+bool method_casefold(struct run *r, const struct call *call, struct value *out) {
+    const struct text *t = call->self.text;
+    uint32_t map[CHAR_FOLDED], c;
+    if (!jinja_capture(r)) return false;
+    for (size_t i = 0, n; i < t->n; i += n) {
+        n = code_at(t, i, &c);
+        size_t count = char_fold(c, map);
+        for (size_t k = 0; k < count; k++)
+            if (!jinja_put_code(r, map[k], text_trusted_at(t, i))) return false;
+    }
+    return jinja_captured(r, out);
+}
 bool method_title(struct run *r, const struct call *call, struct value *out) {
     return map(r, call->self.text, to_title, out);
 }
@@ -149,10 +161,30 @@ bool method_isnumeric(struct run *r, const struct call *call, struct value *out)
 bool method_isspace(struct run *r, const struct call *call, struct value *out) {
     return all(r, call, char_space, out);
 }
-bool method_isascii(struct run *r, const struct call *call, struct value *out) {
-    if (call->self.text->n) return all(r, call, is_ascii, out);
+/* Empty texts are all three. */
+static bool all_or_empty(struct run *r, const struct call *call, bool (*is)(uint32_t),
+                         struct value *out) {
+    if (call->self.text->n) return all(r, call, is, out);
     *out = value_bool(true, false);
     return true;
+}
+
+bool method_isprintable(struct run *r, const struct call *call, struct value *out) {
+    return all_or_empty(r, call, char_printable, out);
+}
+/* Letters, digits and underscores, no digit first; marks and joiners of XID_Continue are left
+ * out. */
+bool method_isidentifier(struct run *r, const struct call *call, struct value *out) {
+    const struct text *t = call->self.text;
+    bool result = t->n && !(t->p[0] >= '0' && t->p[0] <= '9');
+    uint32_t c;
+    for (size_t i = 0; i < t->n && result; result = c == '_' || char_alpha(c) || char_decimal(c))
+        i += code_at(t, i, &c);
+    *out = value_bool(result, value_is_data(call->self));
+    return jinja_steps_bytes(r, t->n);
+}
+bool method_isascii(struct run *r, const struct call *call, struct value *out) {
+    return all_or_empty(r, call, is_ascii, out);
 }
 
 /* Has a cased letter, and none of the other case. */

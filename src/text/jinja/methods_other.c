@@ -70,10 +70,41 @@ bool method_list_index(struct run *r, const struct call *call, struct value *out
     return jinja_fail(r, "the value is not in the list");
 }
 
+/* A range, seen as a list. */
+static bool listed(struct run *r, const struct call *call, struct call *out) {
+    *out = *call;
+    return jinja_elements(r, call->self, &out->self.list);
+}
+bool method_range_count(struct run *r, const struct call *call, struct value *out) {
+    struct call list;
+    return listed(r, call, &list) && method_list_count(r, &list, out);
+}
+bool method_range_index(struct run *r, const struct call *call, struct value *out) {
+    struct call list;
+    return listed(r, call, &list) && method_list_index(r, &list, out);
+}
+
 bool method_is_integer(struct run *r, const struct call *call, struct value *out) {
     (void)r;
     *out = value_bool(isfinite(call->self.f) && call->self.f == floor(call->self.f),
                       call->self.data);
+    return true;
+}
+
+bool method_bit_length(struct run *r, const struct call *call, struct value *out) {
+    const char *digit;
+    size_t n;
+    if (!whole_digits(r, call->self, 2, &digit, &n)) return false;
+    *out = value_int(digit[0] == '0' ? 0 : (int64_t)n, call->self.data);
+    return true;
+}
+bool method_bit_count(struct run *r, const struct call *call, struct value *out) {
+    const char *digit;
+    size_t n;
+    int64_t ones = 0;
+    if (!whole_digits(r, call->self, 2, &digit, &n)) return false;
+    for (size_t i = 0; i < n; i++) ones += digit[i] == '1';
+    *out = value_int(ones, call->self.data);
     return true;
 }
 

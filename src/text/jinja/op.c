@@ -2,7 +2,7 @@
  *
  * op.c: operators, subscripts and members, with Python's rules (floor division, string and list
  * repetition, negative indices) and jinja2's on top (a missing member is undefined, not an error).
- * Integers are 64 bits wide; a result beyond that is refused rather than wrapped. */
+ * Integers are those of whole.h. */
 #include <math.h>
 #include <stdio.h>
 
@@ -30,12 +30,14 @@ bool jinja_undefined_hint(struct run *r, const char *hint, struct value *out) {
 
 bool jinja_fail_undefined(struct run *r, struct value v) {
     const struct undefined *u = v.undefined;
-    const char *type = jinja_type_name((struct value){.kind = u->of});
+    char type[48];
     if (u->hint) return jinja_fail(r, "%s", u->hint);
-    if (!u->name) return jinja_fail(r, "%s object has no element %lld", type, (long long)u->index);
+    if (u->of == VALUE_NONE) snprintf(type, sizeof type, "None");
+    else snprintf(type, sizeof type, "%s object", jinja_type_name((struct value){.kind = u->of}));
+    if (!u->name) return jinja_fail(r, "%s has no element %lld", type, (long long)u->index);
     if (u->of == VALUE_MISSING)
         return jinja_fail(r, "'%.*s' is undefined", STR_ARG(text_str(u->name)));
-    return jinja_fail(r, "'%s object' has no attribute '%.*s'", type, STR_ARG(text_str(u->name)));
+    return jinja_fail(r, "'%s' has no attribute '%.*s'", type, STR_ARG(text_str(u->name)));
 }
 
 /* ---- arithmetic ---- */
@@ -44,42 +46,6 @@ static const char *const op_text[] = {
     [OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/", [OP_FLOORDIV] = "//",
     [OP_MOD] = "%", [OP_POW] = "** or pow()", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">",
     [OP_GE] = ">="};
-
-bool jinja_fail_large(struct run *r) {
-    return jinja_fail_status(r, OB_ERR_UNSUPPORTED,
-                             "integers beyond 64 bits are not supported");
-}
-
-static bool int_power(struct run *r, int64_t base, int64_t exponent, int64_t *out) {
-    int64_t result = 1;
-    while (exponent) {
-        if (exponent & 1 && __builtin_mul_overflow(result, base, &result))
-            return jinja_fail_large(r);
-        exponent >>= 1;
-        if (exponent && __builtin_mul_overflow(base, base, &base)) return jinja_fail_large(r);
-    }
-    *out = result;
-    return true;
-}
-
-static bool int_binary(struct run *r, enum node_op op, int64_t a, int64_t b, int64_t *out) {
-    switch (op) {
-    case OP_ADD: return !__builtin_add_overflow(a, b, out) || jinja_fail_large(r);
-    case OP_SUB: return !__builtin_sub_overflow(a, b, out) || jinja_fail_large(r);
-    case OP_MUL: return !__builtin_mul_overflow(a, b, out) || jinja_fail_large(r);
-    case OP_POW: return int_power(r, a, b, out);
-    default: break;
-    }
-    if (!b) return jinja_fail(r, "integer division or modulo by zero");
-    if (b == -1) { /* INT64_MIN / -1 overflows */
-        *out = 0;
-        return op == OP_MOD || !__builtin_sub_overflow(0, a, out) || jinja_fail_large(r);
-    }
-    int64_t quotient = a / b, rest = a % b;
-    bool down = rest && (rest < 0) != (b < 0);
-    *out = op == OP_MOD ? rest + (down ? b : 0) : quotient - down;
-    return true;
-}
 
 /* As CPython's float_divmod: the quotient is that of the exact remainder. */
 static double float_floor_div(double a, double b, double *rest) {
@@ -122,11 +88,25 @@ static bool float_binary(struct run *r, enum node_op op, double a, double b, dou
     return true;
 }
 
+static bool number_binary(struct run *r, enum node_op op, struct value a, struct value b,
+                          struct value *out) {
+    double x, y, result;
+    bool whole = value_is_whole(a) && value_is_whole(b);
+    if (whole && op != OP_DIV && (op != OP_POW || !whole_negative(b)))
+        return whole_binary(r, op, a, b, out);
+    if (!(whole && op == OP_DIV ? whole_divide(r, a, b, &result)
+                                : whole_or_float(r, a, &x) && whole_or_float(r, b, &y) &&
+                                      float_binary(r, op, x, y, &result)))
+        return false;
+    *out = value_float(result, false);
+    return true;
+}
+
 static bool repeat(struct run *r, struct value v, int64_t times, bool data, struct value *out) {
     size_t n = v.kind == VALUE_STRING ? v.text->n : v.list->n, total;
     size_t count = times > 0 ? (size_t)times : 0;
     if (__builtin_mul_overflow(n, count, &total) || total > r->memory)
-        return jinja_fail_status(r, OB_ERR_LIMIT, "the template uses too much memory");
+        return jinja_fail_memory(r);
     if (v.kind == VALUE_STRING) {
         struct text *t;
         char *p;
@@ -178,11 +158,9 @@ bool jinja_binary(struct run *r, enum node_op op, struct value a, struct value b
     if (a.kind == VALUE_UNDEFINED) return jinja_fail_undefined(r, a);
     if (b.kind == VALUE_UNDEFINED) return jinja_fail_undefined(r, b);
     if (value_is_number(a) && value_is_number(b)) {
-        bool ints = value_is_int(a) && value_is_int(b) && op != OP_DIV &&
-                    (op != OP_POW || value_as_int(b) >= 0);
-        *out = ints ? value_int(0, data) : value_float(0, data);
-        return ints ? int_binary(r, op, value_as_int(a), value_as_int(b), &out->i)
-                    : float_binary(r, op, value_as_float(a), value_as_float(b), &out->f);
+        if (!number_binary(r, op, a, b, out)) return false;
+        out->data = data;
+        return true;
     }
     bool a_items = a.kind == VALUE_STRING || value_is_sequence(a);
     bool b_items = b.kind == VALUE_STRING || value_is_sequence(b);
@@ -192,8 +170,11 @@ bool jinja_binary(struct run *r, enum node_op op, struct value a, struct value b
         return repeat(r, a, value_as_int(b), b.data, out);
     if (op == OP_MUL && b_items && value_is_int(a))
         return repeat(r, b, value_as_int(a), a.data, out);
-    return jinja_fail(r, "unsupported operand type(s) for %s: '%s' and '%s'", op_text[op],
-                      jinja_type_name(a), jinja_type_name(b));
+    const char *left = jinja_type_name(a), *right = jinja_type_name(b);
+    if (op == OP_ADD && a_items)
+        return jinja_fail(r, "can only concatenate %s (not \"%s\") to %s", left, right, left);
+    return jinja_fail(r, "unsupported operand type(s) for %s: '%s' and '%s'", op_text[op], left,
+                      right);
 }
 
 bool jinja_unary(struct run *r, enum node_op op, struct value a, struct value *out) {
@@ -209,8 +190,9 @@ bool jinja_unary(struct run *r, enum node_op op, struct value a, struct value *o
         *out = value_float(op == OP_NEG ? -a.f : a.f, a.data);
         return true;
     }
-    *out = value_int(value_as_int(a), a.data);
-    return op == OP_POS || !__builtin_sub_overflow(0, out->i, &out->i) || jinja_fail_large(r);
+    bool ok = whole_binary(r, op == OP_NEG ? OP_SUB : OP_ADD, value_int(0, false), a, out);
+    out->data = a.data;
+    return ok;
 }
 
 /* <= and >= are not the negation of > and < where a NaN is involved. */
@@ -339,16 +321,21 @@ bool jinja_item(struct run *r, struct value of, struct value key, struct value *
 
 /* ---- slices ---- */
 
+static int64_t clamped(struct value v) {
+    if (v.kind == VALUE_BIG) return v.big->negative ? INT64_MIN : INT64_MAX;
+    return value_as_int(v);
+}
+
 /* start:stop:step over n elements, as Python's slice.indices, and how many elements that are. */
 static bool slice_indices(struct run *r, const struct value part[3], size_t n, int64_t bound[2],
                           int64_t *step, size_t *count) {
     int64_t length = (int64_t)n;
     for (int i = 0; i < 3; i++)
-        if (part[i].kind != VALUE_NONE && !value_is_int(part[i]))
+        if (part[i].kind != VALUE_NONE && !value_is_whole(part[i]))
             return part[i].kind == VALUE_UNDEFINED
                        ? jinja_fail_undefined(r, part[i])
                        : jinja_fail(r, "slice indices must be integers or None");
-    *step = part[2].kind == VALUE_NONE ? 1 : value_as_int(part[2]);
+    *step = part[2].kind == VALUE_NONE ? 1 : clamped(part[2]);
     if (!*step) return jinja_fail(r, "slice step cannot be zero");
     if (*step == INT64_MIN) ++*step;
     int64_t low = *step > 0 ? 0 : -1, high = *step > 0 ? length : length - 1;
@@ -357,7 +344,7 @@ static bool slice_indices(struct run *r, const struct value part[3], size_t n, i
             bound[i] = (i == 0) == (*step > 0) ? low : high;
             continue;
         }
-        int64_t at = value_as_int(part[i]);
+        int64_t at = clamped(part[i]);
         if (at < 0) at = at < -length ? low : at + length;
         bound[i] = at < low ? low : at > high ? high : at;
     }

@@ -33,7 +33,8 @@ void *parse_alloc(struct parser *p, size_t size) {
 
 bool parse_enter(struct parser *p) {
     if (p->level < PARSE_DEPTH) return p->level++, true;
-    return parse_fail(p, p->now.line, OB_ERR_LIMIT, "nested too deeply");
+    return parse_fail(p, p->now.line, OB_ERR_LIMIT,
+                          "nested too deeply (limit: %d levels)", PARSE_DEPTH);
 }
 
 bool parse_next(struct parser *p) {
@@ -81,7 +82,8 @@ struct node *parse_node(struct parser *p, enum node_kind kind, uint32_t line) {
 bool parse_adopt(struct parser *p, struct node *node, const struct node *child) {
     if (!child) return false;
     if (child->depth >= PARSE_DEPTH)
-        return parse_fail(p, child->line, OB_ERR_LIMIT, "nested too deeply");
+        return parse_fail(p, child->line, OB_ERR_LIMIT,
+                          "nested too deeply (limit: %d levels)", PARSE_DEPTH);
     if (node->depth <= child->depth) node->depth = (uint16_t)(child->depth + 1);
     return true;
 }
@@ -457,12 +459,15 @@ static bool parse_template(struct parser *p, const char *source, size_t n) {
     return p->jinja->body != NULL;
 }
 
+enum { LARGEST = 1 << 20 };
+
 ob_status jinja_parse(const char *source, size_t n, struct jinja **out, ob_error *error) {
     ob_error local;
     struct parser p = {.error = error ? error : &local};
     *out = NULL;
-    if (n > (size_t)1 << 20)
-        return error_set(error, OB_ERR_LIMIT, "a template of %zu bytes is too large", n);
+    if (n > LARGEST)
+        return error_set(error, OB_ERR_LIMIT, "a template of %zu bytes is too large (limit: %d)", n,
+                         LARGEST);
     p.jinja = calloc(1, sizeof *p.jinja);
     if (!p.jinja) return error_memory(error, "a template", sizeof *p.jinja);
     if (!parse_template(&p, source, n)) {

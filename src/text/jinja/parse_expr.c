@@ -295,6 +295,7 @@ static bool at_test_argument(const struct parser *p) {
     if (parse_at(p, TOKEN_NAME))
         return !parse_at_name(p, "else") && !parse_at_name(p, "or") && !parse_at_name(p, "and");
     return parse_at(p, TOKEN_STRING) || parse_at(p, TOKEN_INTEGER) || parse_at(p, TOKEN_FLOAT) ||
+           parse_at(p, TOKEN_BIG) ||
            parse_at(p, TOKEN_LBRACKET) || parse_at(p, TOKEN_LBRACE);
 }
 
@@ -486,6 +487,12 @@ static struct node *parse_primary(struct parser *p) {
     switch (t.kind) {
     case TOKEN_NAME: return parse_name(p);
     case TOKEN_STRING: return parse_strings(p);
+    case TOKEN_BIG:
+        node = parse_node(p, NODE_BIG, t.line);
+        if (!node || !parse_next(p)) return NULL;
+        node->whole.digit = t.text;
+        node->whole.base = t.base;
+        return node;
     case TOKEN_INTEGER:
         return parse_next(p) ? constant(p, t.line, value_int(t.i, false)) : NULL;
     case TOKEN_FLOAT:

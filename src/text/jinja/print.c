@@ -18,6 +18,17 @@ static bool put(struct run *r, const char *s, bool data) {
 
 /* ---- numbers ---- */
 
+/* One more in the last place of "1.25e-07"; false if that is all nines. */
+static bool next_digits(char *digits) {
+    char *p = strchr(digits, 'e');
+    while (p > digits && (p[-1] == '9' || p[-1] == '.')) {
+        if (*--p == '9') *p = '0';
+    }
+    if (p == digits || p[-1] == '-') return false;
+    p[-1]++;
+    return true;
+}
+
 /* The shortest digits that read back as f, laid out as Python does: an exponent below -4 or from
  * 16 on. */
 const char *jinja_float_text(double f, char out[FLOAT_TEXT]) {
@@ -27,6 +38,11 @@ const char *jinja_float_text(double f, char out[FLOAT_TEXT]) {
     for (int precision = 0; precision < 17; precision++) {
         snprintf(digits, sizeof digits, "%.*e", precision, f);
         if (strtod(digits, NULL) == f) break;
+        /* Of a power of two the doubles below are nearer than those above, so that digits can
+         * read back as it that are not the nearest ones. */
+        int exponent;
+        if (fabs(frexp(f, &exponent)) == 0.5 && next_digits(digits) && strtod(digits, NULL) == f)
+            break;
     }
     char *e = strchr(digits, 'e');
     int exponent = atoi(e + 1);
@@ -66,6 +82,12 @@ const char *jinja_float_text(double f, char out[FLOAT_TEXT]) {
 static bool put_number(struct run *r, struct value v) {
     char text[FLOAT_TEXT];
     if (v.kind == VALUE_FLOAT) return put(r, jinja_float_text(v.f, text), v.data);
+    if (v.kind == VALUE_BIG) {
+        const char *digit;
+        size_t n;
+        return whole_digits(r, v, 10, &digit, &n) &&
+               (!v.big->negative || put(r, "-", v.data)) && jinja_put(r, digit, n, !v.data);
+    }
     snprintf(text, sizeof text, "%lld", (long long)v.i);
     return put(r, text, v.data);
 }
@@ -136,7 +158,7 @@ static bool put_other(struct run *r, struct value v) {
     switch (v.kind) {
     case VALUE_NONE: return put(r, "None", v.data);
     case VALUE_BOOL: return put(r, v.b ? "True" : "False", v.data);
-    case VALUE_INT: case VALUE_FLOAT: return put_number(r, v);
+    case VALUE_INT: case VALUE_BIG: case VALUE_FLOAT: return put_number(r, v);
     case VALUE_LIST: return put_items(r, v.list, "[", "]", v.data);
     case VALUE_TUPLE: return put_items(r, v.list, "(", v.list->n == 1 ? ",)" : ")", v.data);
     case VALUE_KEYS: return put_items(r, v.list, "dict_keys([", "])", v.data);
@@ -263,7 +285,7 @@ static bool put_json_scalar(struct run *r, struct value v, bool ascii) {
     switch (v.kind) {
     case VALUE_NONE: return put(r, "null", v.data);
     case VALUE_BOOL: return put(r, v.b ? "true" : "false", v.data);
-    case VALUE_INT: return put_number(r, v);
+    case VALUE_INT: case VALUE_BIG: return put_number(r, v);
     case VALUE_FLOAT:
         if (isnan(v.f)) return put(r, "NaN", v.data);
         if (isinf(v.f)) return put(r, v.f < 0 ? "-Infinity" : "Infinity", v.data);

@@ -35,21 +35,29 @@ bool jinja_fail_status(struct run *r, ob_status status, const char *format, ...)
 }
 
 bool jinja_steps(struct run *r, size_t n) {
-    if (n > r->steps) return jinja_fail_status(r, OB_ERR_LIMIT, "the template runs too long");
+    if (n > r->steps)
+        return jinja_fail_status(r, OB_ERR_LIMIT, "the template runs too long (limit: %zu steps)",
+                                 r->limits.steps);
     r->steps -= n;
     return true;
 }
 
+bool jinja_fail_memory(struct run *r) {
+    return jinja_fail_status(r, OB_ERR_LIMIT,
+                             "the template uses too much memory (limit: %zu bytes)",
+                             r->limits.memory);
+}
+
 bool jinja_enter(struct run *r) {
     if (r->level < RUN_LEVELS) return r->level++, true;
-    return jinja_fail_status(r, OB_ERR_LIMIT, "nested too deeply");
+    return jinja_fail_status(r, OB_ERR_LIMIT, "nested too deeply (limit: %d levels)", RUN_LEVELS);
 }
 
 void *jinja_alloc(struct run *r, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > r->memory ||
         r->memory - bytes < 64) {
-        jinja_fail_status(r, OB_ERR_LIMIT, "the template uses too much memory");
+        jinja_fail_memory(r);
         return NULL;
     }
     void *memory = arena_alloc(&r->arena, bytes);
@@ -137,17 +145,15 @@ static void report(const struct run *r, ob_error *error) {
 ob_status jinja_render(const struct jinja *jinja, const json_t *data, const json_t *trusted,
                        double now, const struct jinja_limits *limits, struct buf *out,
                        struct buf *trust, ob_error *error) {
-    static const struct jinja_limits none = {0};
-    if (!limits) limits = &none;
-    struct run r = {
-        .jinja = jinja,
-        .memory = limits->memory ? limits->memory : (size_t)256 << 20,
-        .steps = limits->steps ? limits->steps : 5000000,
-        .output = limits->output ? limits->output : (size_t)64 << 20,
-        .depth = limits->depth ? limits->depth : 200,
-        .now = now,
-        .roles = limits->roles,
-    };
+    struct run r = {.jinja = jinja, .now = now};
+    if (limits) r.limits = *limits;
+    if (!r.limits.memory) r.limits.memory = (size_t)256 << 20;
+    if (!r.limits.steps) r.limits.steps = 5000000;
+    if (!r.limits.output) r.limits.output = (size_t)64 << 20;
+    if (!r.limits.depth) r.limits.depth = 200;
+    r.memory = r.limits.memory;
+    r.steps = r.limits.steps;
+    r.depth = r.limits.depth;
     bool ok = render(&r, data, trusted);
     if (ok) {
         buf_add(out, r.sink[0].text.p, r.sink[0].text.n);

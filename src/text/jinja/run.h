@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "text/jinja/ast.h"
 #include "text/jinja/builtin.h"
+#include "text/jinja/whole.h"
 
 /* Nesting of the evaluator's own recursion, whatever the template: bounds the C stack. */
 enum { RUN_LEVELS = 2000 };
@@ -49,16 +50,15 @@ struct run {
         uint8_t *trust;
         size_t used, cap;
     } store;
-    size_t memory, steps; /* left */
-    size_t output;        /* bytes a sink may hold */
-    unsigned depth;       /* calls left */
+    struct jinja_limits limits; /* none is 0 */
+    size_t memory, steps;       /* left */
+    unsigned depth;             /* calls left */
     unsigned level;
 
     struct sink *sink;
     size_t sinks, sinks_cap, sinks_made;
 
     double now;
-    const char *const *roles;
 
     ob_status status;
     uint32_t line;
@@ -71,6 +71,7 @@ bool jinja_fail(struct run *r, const char *format, ...) __attribute__((format(pr
 bool jinja_fail_status(struct run *r, ob_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool jinja_steps(struct run *r, size_t n);
+bool jinja_fail_memory(struct run *r); /* the limit, not the machine's */
 /* Work on n bytes. */
 static inline bool jinja_steps_bytes(struct run *r, size_t n) { return jinja_steps(r, n / 64 + 1); }
 bool jinja_enter(struct run *r); /* r->level-- to leave */
@@ -161,7 +162,6 @@ bool jinja_item(struct run *r, struct value of, struct value key, struct value *
 bool jinja_slice(struct run *r, struct value of, const struct value part[3], struct value *out);
 bool jinja_undefined(struct run *r, uint8_t of, const struct text *name, struct value *out);
 bool jinja_undefined_hint(struct run *r, const char *hint, struct value *out);
-bool jinja_fail_large(struct run *r); /* an integer beyond 64 bits */
 /* Fails with the reason why v is undefined. */
 bool jinja_fail_undefined(struct run *r, struct value v);
 

@@ -83,10 +83,11 @@ bool jinja_concat(struct run *r, const struct text *a, const struct text *b, str
 /* What sinks hold counts as memory while they hold it, except for the output's own limit. */
 static bool put(struct run *r, const char *p, const uint8_t *trust, bool all, size_t n) {
     struct sink *s = &r->sink[r->sinks - 1];
-    if (n > r->output - s->text.n)
-        return jinja_fail_status(r, OB_ERR_LIMIT, "the template's output is too long");
-    if (r->sinks > 1 && n * 2 > r->memory)
-        return jinja_fail_status(r, OB_ERR_LIMIT, "the template uses too much memory");
+    if (n > r->limits.output - s->text.n)
+        return jinja_fail_status(r, OB_ERR_LIMIT,
+                                 "the template's output is too long (limit: %zu bytes)",
+                                 r->limits.output);
+    if (r->sinks > 1 && n * 2 > r->memory) return jinja_fail_memory(r);
     if (!jinja_steps_bytes(r, n)) return false;
     buf_add(&s->text, p, n);
     if (trust) {

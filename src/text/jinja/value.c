@@ -10,7 +10,8 @@
 const char *jinja_type_name(struct value v) {
     static const char *const names[] = {
         [VALUE_MISSING] = "missing", [VALUE_UNDEFINED] = "Undefined", [VALUE_NONE] = "NoneType",
-        [VALUE_BOOL] = "bool", [VALUE_INT] = "int", [VALUE_FLOAT] = "float",
+        [VALUE_BOOL] = "bool", [VALUE_INT] = "int", [VALUE_BIG] = "int",
+        [VALUE_FLOAT] = "float",
         [VALUE_STRING] = "str", [VALUE_LIST] = "list", [VALUE_TUPLE] = "tuple",
         [VALUE_ITERATOR] = "generator", [VALUE_KEYS] = "dict_keys",
         [VALUE_VALUES] = "dict_values", [VALUE_ITEMS] = "dict_items", [VALUE_RANGE] = "range",
@@ -38,6 +39,16 @@ bool jinja_truth(struct value v) {
 
 struct value jinja_range_at(const struct range *range, size_t i, bool data) {
     return value_int(range->start + (int64_t)i * range->step, data);
+}
+
+/* < 0, 0, > 0; `unordered` where a NaN is involved. Exact, also between an integer and a float. */
+static int number_order(struct value a, struct value b, int unordered) {
+    if (value_is_int(a) && value_is_int(b))
+        return (value_as_int(a) > value_as_int(b)) - (value_as_int(a) < value_as_int(b));
+    bool af = a.kind == VALUE_FLOAT, bf = b.kind == VALUE_FLOAT;
+    if ((af && isnan(a.f)) || (bf && isnan(b.f))) return unordered;
+    if (af && bf) return (a.f > b.f) - (a.f < b.f);
+    return af ? -whole_order_float(b, a.f) : bf ? whole_order_float(a, b.f) : whole_order(a, b);
 }
 
 static bool equal_items(struct run *r, const struct value *a, const struct value *b, size_t n,
@@ -68,8 +79,7 @@ bool jinja_equal(struct run *r, struct value a, struct value b, bool *out) {
     bool ok = true;
     *out = false;
     if (value_is_number(a) && value_is_number(b)) {
-        *out = value_is_int(a) && value_is_int(b) ? value_as_int(a) == value_as_int(b)
-                                                  : value_as_float(a) == value_as_float(b);
+        *out = number_order(a, b, 1) == 0;
     } else if (a.kind != b.kind) {
         *out = false;
     } else if (a.kind == VALUE_STRING) {
@@ -111,8 +121,7 @@ bool jinja_less(struct run *r, struct value a, struct value b, const char *op, b
     if (!jinja_steps(r, 1) || !jinja_enter(r)) return false;
     bool ok = true;
     if (value_is_number(a) && value_is_number(b)) {
-        *out = value_is_int(a) && value_is_int(b) ? value_as_int(a) < value_as_int(b)
-                                                  : value_as_float(a) < value_as_float(b);
+        *out = number_order(a, b, 1) < 0;
     } else if (a.kind == VALUE_STRING && b.kind == VALUE_STRING) {
         *out = compare_text(a.text, b.text) < 0;
         ok = jinja_steps_bytes(r, a.text->n);
@@ -142,10 +151,12 @@ bool jinja_hash(struct run *r, struct value v, uint64_t *out) {
         *out = str_hash(text_str(v.text));
         return jinja_steps_bytes(r, v.text->n);
     case VALUE_BOOL: case VALUE_INT: *out = mix(1, (uint64_t)value_as_int(v)); return true;
+    case VALUE_BIG: *out = mix(5, whole_hash(v.big)); return true;
     case VALUE_FLOAT: {
         uint64_t bits;
-        bool whole = v.f == floor(v.f) && fabs(v.f) < 0x1p63;
-        if (whole) return *out = mix(1, (uint64_t)(int64_t)v.f), true;
+        struct value whole;
+        if (isfinite(v.f) && v.f == floor(v.f))
+            return whole_of_float(r, v.f, &whole) && jinja_hash(r, whole, out);
         memcpy(&bits, &v.f, sizeof bits);
         *out = mix(2, bits);
         return true;
@@ -397,9 +408,9 @@ bool jinja_dict_get_text(struct run *r, const struct dict *dict, const struct te
 
 /* Words of a small vocabulary that templates build control tokens from. */
 static bool is_role(const struct run *r, const char *key, struct value v) {
-    if (!r->roles || v.kind != VALUE_STRING || strcmp(key, "role") != 0) return false;
-    for (size_t i = 0; r->roles[i]; i++)
-        if (text_is(v.text, r->roles[i])) return true;
+    if (!r->limits.roles || v.kind != VALUE_STRING || strcmp(key, "role") != 0) return false;
+    for (size_t i = 0; r->limits.roles[i]; i++)
+        if (text_is(v.text, r->limits.roles[i])) return true;
     return false;
 }
 

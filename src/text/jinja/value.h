@@ -23,6 +23,7 @@ enum value_kind {
     VALUE_NONE,
     VALUE_BOOL,
     VALUE_INT,
+    VALUE_BIG, /* an integer beyond 64 bits: whole.h */
     VALUE_FLOAT,
     VALUE_STRING,
     VALUE_LIST,
@@ -49,6 +50,8 @@ struct text {
     uint8_t whole; /* with a trust array, found when first asked: 1 all trusted, 2 not */
 };
 
+struct big;
+
 struct value {
     uint8_t kind;
     bool data;
@@ -58,6 +61,7 @@ struct value {
         int64_t i;
         double f;
         const struct text *text;
+        const struct big *big;
         struct list *list; /* list, tuple, iterator, views */
         const struct range *range;
         struct dict *dict; /* dict, namespace */
@@ -135,15 +139,14 @@ static inline struct value value_dict(struct dict *dict, bool data) {
 static inline bool value_is_int(struct value v) {
     return v.kind == VALUE_INT || v.kind == VALUE_BOOL;
 }
+static inline bool value_is_whole(struct value v) {
+    return value_is_int(v) || v.kind == VALUE_BIG;
+}
 static inline bool value_is_number(struct value v) {
-    return value_is_int(v) || v.kind == VALUE_FLOAT;
+    return value_is_whole(v) || v.kind == VALUE_FLOAT;
 }
 /* Of a value for which value_is_int holds. */
 static inline int64_t value_as_int(struct value v) { return v.kind == VALUE_BOOL ? v.b : v.i; }
-/* Of a value for which value_is_number holds. */
-static inline double value_as_float(struct value v) {
-    return v.kind == VALUE_FLOAT ? v.f : (double)value_as_int(v);
-}
 static inline bool value_is_sequence(struct value v) {
     return v.kind == VALUE_LIST || v.kind == VALUE_TUPLE;
 }

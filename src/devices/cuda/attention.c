@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * attention.c: one node: storing, then as many rows at a time as the parts' memory holds. */
+#include <assert.h>
+
+#include "devices/cuda/cuda.h"
+
+enum { SPLIT = 512 /* as in attention.cu */, THREADS = 128, SPLIT_THREADS = 256 };
+
+static size_t part_bytes(const struct cache_group *g) {
+    return (2 + (size_t)g->v_dim) * sizeof(float);
+}
+
+static const struct cache_group *group_of(const struct device_plan *p, const struct node *n) {
+    return &p->graph->group[p->graph->cache[n->u.attention.cache].group];
+}
+
+/* One row over as many positions as the cache's pages hold. */
+size_t cuda_attention_parts(const struct device_plan *p, const struct node *n) {
+    uint32_t group = p->graph->cache[n->u.attention.cache].group;
+    size_t positions = p->kv[group]->bytes / p->page_bytes[group] * PAGE_TOKENS;
+    size_t splits = positions / SPLIT + 1;
+    if (n->u.attention.beside) splits *= 2;
+    return n->u.attention.heads * splits * part_bytes(group_of(p, n));
+}
+
+struct cuda_cache cuda_cache_of(const struct device_plan *p, uint32_t index) {
+    const struct cache *cache = &p->graph->cache[index];
+    const struct cache_group *g = &p->graph->group[cache->group];
+    struct cuda_cache c = {.page_bytes = p->page_bytes[cache->group],
+                           .group = cache->group,
+                           .kv_heads = g->kv_heads,
+                           .k_dim = g->k_dim,
+                           .v_dim = g->v_dim,
+                           .k_type = p->kv_type.k,
+                           .v_type = p->kv_type.v,
+                           .every = g->every > 1 ? g->every : 1};
+    c.k_bytes = (uint32_t)quant_row_bytes(kv_quant(p->kv_type.k), g->k_dim);
+    c.v_bytes = g->v_dim ? (uint32_t)quant_row_bytes(kv_quant(p->kv_type.v), g->v_dim) : 0;
+    c.v_at = (uint64_t)PAGE_TOKENS * c.k_bytes;
+    c.block_bytes = c.v_at + (uint64_t)PAGE_TOKENS * c.v_bytes;
+    c.layer = p->kv[cache->group]->p + cache->slot * g->kv_heads * c.block_bytes;
+    return c;
+}
+
+void cuda_cache_store(struct device_plan *p, const struct cuda_cache *cache, CUdeviceptr k,
+                      CUdeviceptr v) {
+    struct cuda_store args = {.cache = *cache,
+                              .step = p->step_memory.device,
+                              .k = k,
+                              .v = v,
+                              .tokens = p->step->tokens,
+                              .seqs = p->step->seqs};
+    struct cuda_grid grid = {p->step->tokens, cache->kv_heads, 1, THREADS, 0};
+    cuda_run_kernel(p, CUDA_attention_store, grid, &args);
+}
+
+/* Splits up to the last entry that any row sees. */
+static uint32_t splits_of(const struct step *step, uint32_t every) {
+    uint32_t end = 0;
+    for (uint32_t s = 0; s < step->seqs; s++) {
+        uint32_t entries = (step->seq[s].past + step->seq[s].count) / every;
+        if (entries > end) end = entries;
+    }
+    return (end + SPLIT - 1) / SPLIT;
+}
+
+/* ---- launching ---- */
+
+enum { ROWS_MAX = 16384, TILE_MOST = 16 };
+
+/* A block's rows: the heads of a KV head, of as many tokens as fit; in steps of few tokens a block
+ * is a token. */
+static void choose_tiles(const struct device_plan *p, struct cuda_attention *a) {
+    uint32_t most = 1;
+    for (uint32_t s = 0; s < p->step->seqs; s++)
+        if (p->step->seq[s].count > most) most = p->step->seq[s].count;
+    a->share = a->heads / a->cache.kv_heads;
+    assert(a->share > 0); /* cuda_supports() */
+    a->tile_heads = a->share < TILE_MOST ? a->share : TILE_MOST;
+    a->tile_tokens = TILE_MOST / a->tile_heads;
+    if (a->tile_tokens > most) a->tile_tokens = most;
+    assert(a->tile_tokens > 0);
+    a->seq_tiles = (most + a->tile_tokens - 1) / a->tile_tokens;
+}
+
+static void run_splits(struct device_plan *p, struct cuda_attention *a) {
+    struct cuda_device *d = p->device;
+    uint32_t tile = a->tile_heads * a->tile_tokens, rows = tile <= 2 ? 2 : tile <= 8 ? 8 : 16;
+    enum cuda_kernel kernel = rows == 2   ? CUDA_attention_split_2
+                              : rows == 8 ? CUDA_attention_split_8
+                                          : CUDA_attention_split_16;
+    uint32_t shared = (rows * (a->cache.k_dim + SPLIT) + 4) * (uint32_t)sizeof(float);
+    cuda_ok(d, d->driver->function_set(d->kernel[kernel], CUDA_FUNCTION_SHARED_MAX, (int)shared),
+            "attention");
+    uint32_t heads_parts = (a->share + a->tile_heads - 1) / a->tile_heads;
+    struct cuda_grid grid = {p->step->seqs * a->seq_tiles, a->cache.kv_heads * heads_parts,
+                             a->splits, SPLIT_THREADS, shared};
+    size_t row = (size_t)a->heads * a->splits * (2 + (size_t)a->cache.v_dim) * sizeof(float);
+    assert(row > 0);
+    uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);
+    for (a->row0 = 0; a->row0 < p->step->tokens; a->row0 += a->rows) {
+        uint32_t left = p->step->tokens - a->row0;
+        a->rows = left < most ? left : most;
+        cuda_run_kernel(p, kernel, grid, a);
+        cuda_run_kernel(p, CUDA_attention_merge,
+                        (struct cuda_grid){a->heads, a->rows, 1, THREADS, 0}, a);
+    }
+}
+
+/* ---- the node ---- */
+
+static CUdeviceptr input(const struct device_plan *p, const struct node *n, uint32_t which) {
+    return which ? cuda_value(p, n->in[which]) : 0;
+}
+
+void cuda_attention(struct device_plan *p, const struct node *n) {
+    const struct cuda_node *info = cuda_info(p, n);
+    uint32_t heads = n->u.attention.heads;
+    struct cuda_attention args = {.cache = cuda_cache_of(p, n->u.attention.cache),
+                                  .step = p->step_memory.device,
+                                  .q = cuda_value(p, n->in[0]),
+                                  .sinks = info->weight,
+                                  .token_sinks = input(p, n, n->u.attention.sinks),
+                                  .alibi = info->extra[0],
+                                  .offsets = info->extra[1],
+                                  .by_distance = input(p, n, n->u.attention.by_distance),
+                                  .by_key = input(p, n, n->u.attention.by_key),
+                                  .places = info->extra[2],
+                                  .parts = p->parts,
+                                  .y = cuda_value(p, n->out[0]),
+                                  .own = splits_of(p->step, 1),
+                                  .heads = heads,
+                                  .window = n->u.attention.window,
+                                  .chunk = n->u.attention.chunk,
+                                  .bidirectional = n->u.attention.bidirectional,
+                                  .reach = n->u.attention.reach,
+                                  .scale = n->u.attention.scale,
+                                  .softcap = n->u.attention.softcap};
+    if (n->u.attention.selects) {
+        value_id list = n->in[n->u.attention.selection];
+        args.selected = cuda_value(p, list);
+        args.choices = n->u.attention.selections;
+        args.choice = cuda_cols(p, list) / args.choices;
+    }
+    uint32_t biases = args.by_distance ? n->u.attention.by_distance : n->u.attention.by_key;
+    if (biases) args.distances = cuda_cols(p, n->in[biases]) / heads;
+    if (args.offsets) args.distances = 2 * args.reach + 1;
+    if (!n->u.attention.shares)
+        cuda_cache_store(p, &args.cache, cuda_value(p, n->in[1]), cuda_value(p, n->in[2]));
+    args.splits = args.own;
+    if (n->u.attention.beside) {
+        args.beside = cuda_cache_of(p, n->u.attention.beside_cache);
+        args.splits += splits_of(p->step, args.beside.every);
+        CUdeviceptr rows = cuda_value(p, n->in[n->u.attention.beside]);
+        cuda_cache_store(p, &args.beside, rows, rows);
+    }
+
+    choose_tiles(p, &args);
+    run_splits(p, &args);
+}

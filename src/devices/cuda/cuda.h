@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda.h: inside of the cuda device.
+ *
+ *     driver.c   the driver, opened at run time
+ *     images.c   the kernels, which nvcc compiled into the program, and finding them in a GPU
+ *     cuda.c     open, memory, buffers
+ *     weights.c  weights on the GPU
+ *     plan.c     supports, prepare: all memory a step needs
+ *     step.c     what a step is, for the kernels
+ *     run.c      one step: the nodes in order; linear.c, attention.c, index.c, states.c: theirs
+ *     kernels/   CUDA C
+ *
+ * Everything goes to one stream, in order; a step waits at its end. The first error of a step stays
+ * in the device: later calls are skipped, and the step reports it. */
+#ifndef DEVICES_CUDA_CUDA_H
+#define DEVICES_CUDA_CUDA_H
+
+#include "base/arena.h"
+#include "devices/cuda/driver.h"
+#include "devices/cuda/kernels/args.h"
+#include "devices/device.h"
+
+enum cuda_kernel {
+#define KERNEL(name) CUDA_##name,
+#include "devices/cuda/kernels/kernels.def"
+#undef KERNEL
+    CUDA_KERNELS
+};
+
+struct cuda_device {
+    struct device base; /* first */
+    const struct cuda_driver *driver;
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+    CUmodule *module;
+    uint32_t modules;
+    CUfunction kernel[CUDA_KERNELS];
+    CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
+    struct { CUfunction few, some, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
+    void *staging;      /* pinned */
+    CUresult failed;    /* 0: nothing */
+    const char *at;     /* what failed */
+    char name[128];
+};
+
+extern const struct device_type device_cuda;
+
+struct device_buffer {
+    CUdeviceptr p;
+    size_t bytes;
+};
+
+/* A weight on the GPU; weight.bound. */
+struct cuda_weight {
+    CUdeviceptr data;
+    struct cuda_matrix matrix;
+    float by; /* of mma.cu: the power of two that it is multiplied by; 0: not for it */
+};
+
+enum { CUDA_STAGING = 16 << 20 };
+
+/* Memory on the GPU that a plan or node owns. */
+struct cuda_node {
+    CUdeviceptr weight, bias[NODE_OUTPUTS]; /* vectors as F32, or what weights.c makes of a matrix
+                                               for the op; 0: none */
+    CUdeviceptr extra[3];                   /* tables of a rope_table, of an attention, ... */
+};
+
+struct device_plan {
+    struct cuda_device *device;
+    const struct graph *graph;
+    struct arena arena;
+    struct kv_types kv_type;
+    struct device_buffer **kv; /* [groups] */
+    size_t *page_bytes;        /* [groups] */
+    uint32_t tokens, logits;
+    struct graph_plan layout;
+    struct cuda_node *info;    /* [nodes] */
+    CUdeviceptr *owned;        /* all allocations, to be freed */
+    uint32_t owned_count, owned_cap;
+    struct weight **bound;     /* [bound_count] that the recipe made, so that no file has them */
+    uint32_t bound_count;
+
+    CUdeviceptr values, parts, scratch;
+    CUdeviceptr act, act_scale; /* halved inputs of the linear node that runs */
+    size_t parts_bytes, scratch_bytes;
+    struct { CUdeviceptr first, token, expert, pair; } groups;
+    struct { void *host; CUdeviceptr device; size_t bytes; struct cuda_step at; } step_memory;
+    void *output[3];           /* pinned: logits, embedding, pooled */
+    const struct step *step;
+};
+
+/* ---- cuda.c ---- */
+bool cuda_ok(struct cuda_device *d, CUresult result, const char *at); /* notes the first failure */
+/* OB_OK, or the failure since the last report, which is forgotten. */
+ob_status cuda_report(struct cuda_device *d, ob_error *error);
+CUdeviceptr cuda_memory_new(struct cuda_device *d, size_t bytes); /* 0 on failure */
+/* From pageable memory, by way of the staging memory; done when it returns. */
+bool cuda_upload(struct cuda_device *d, CUdeviceptr to, const void *from, size_t bytes);
+
+/* ---- images.c ---- */
+bool cuda_images_exist(void);
+ob_status cuda_images_load(struct cuda_device *d, ob_error *error);
+
+/* ---- weights.c ---- */
+ob_status cuda_bind_weight(struct device *device, struct weight *weight, ob_error *error);
+void cuda_unbind_weight(struct device *device, struct weight *weight);
+/* Copies on the GPU that the plan owns; 0 where w is NULL, or out of memory (noted). */
+CUdeviceptr cuda_plan_vector(struct device_plan *p, const struct weight *w);
+enum cuda_form { CUDA_PLAIN, CUDA_TRANSPOSED, CUDA_MINUS_EXP };
+CUdeviceptr cuda_plan_matrix(struct device_plan *p, const struct weight *w, enum cuda_form form);
+
+/* ---- plan.c ---- */
+bool cuda_supports(const struct device *device, const struct graph *graph, const struct node *node,
+                   char *reason, size_t size);
+void cuda_kernel_text(const struct device *device, const struct node *node, uint32_t i, char *text,
+                      size_t size);
+ob_status cuda_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,
+                       uint32_t tokens, uint32_t logits, struct device_plan **out, ob_error *error);
+void cuda_release(struct device *device, struct device_plan **plan);
+CUdeviceptr cuda_plan_memory(struct device_plan *p, size_t bytes); /* owned; 0 on failure */
+CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes);
+
+/* ---- step.c ---- */
+/* Puts the step on the GPU; false: noted. */
+bool cuda_step_write(struct device_plan *p, const struct step *step);
+
+/* ---- run.c ---- */
+ob_status cuda_run(struct device *device, struct device_plan *plan, const struct step *step,
+                   const float **logits, ob_error *error);
+const float *cuda_output(const struct device *device, const struct device_plan *plan, value_id v);
+
+struct cuda_grid { uint32_t x, y, z, threads, shared; };
+void cuda_launch(struct device_plan *p, CUfunction f, struct cuda_grid grid, const void *args);
+static inline void cuda_run_kernel(struct device_plan *p, enum cuda_kernel k, struct cuda_grid grid,
+                                   const void *args) {
+    cuda_launch(p, p->device->kernel[k], grid, args);
+}
+/* A thread for each of n. */
+void cuda_run_each(struct device_plan *p, enum cuda_kernel k, uint64_t n, const void *args);
+
+static inline uint32_t cuda_rows(const struct device_plan *p, value_id v) {
+    return (uint32_t)value_rows(&p->graph->value[v], p->step->tokens, p->step->logits,
+                                p->step->seqs);
+}
+static inline uint32_t cuda_cols(const struct device_plan *p, value_id v) {
+    return p->graph->value[v].cols;
+}
+/* 0: NO_VALUE. */
+static inline CUdeviceptr cuda_value(const struct device_plan *p, value_id v) {
+    return v == NO_VALUE ? 0 : p->values + p->layout.offset[v];
+}
+static inline const struct cuda_node *cuda_info(const struct device_plan *p, const struct node *n) {
+    return &p->info[n - p->graph->node];
+}
+
+/* ---- the nodes ---- */
+size_t cuda_act_bytes(uint32_t cols, uint32_t rows); /* halved inputs */
+void cuda_linear(struct device_plan *p, const struct node *n);
+void cuda_linear_experts(struct device_plan *p, const struct node *n);
+void cuda_linear_heads(struct device_plan *p, const struct node *n);
+void cuda_route(struct device_plan *p, const struct node *n);
+void cuda_attention(struct device_plan *p, const struct node *n);
+size_t cuda_attention_parts(const struct device_plan *p, const struct node *n); /* bytes, least */
+struct cuda_cache cuda_cache_of(const struct device_plan *p, uint32_t cache);
+void cuda_cache_store(struct device_plan *p, const struct cuda_cache *cache, CUdeviceptr k,
+                      CUdeviceptr v);
+void cuda_index_select(struct device_plan *p, const struct node *n);
+size_t cuda_index_parts(const struct device_plan *p, const struct node *n); /* bytes, least */
+void cuda_compress(struct device_plan *p, const struct node *n);
+void cuda_embed_ngrams(struct device_plan *p, const struct node *n);
+void cuda_mlstm(struct device_plan *p, const struct node *n);
+void cuda_conv1d(struct device_plan *p, const struct node *n);
+void cuda_delta(struct device_plan *p, const struct node *n);
+void cuda_scan(struct device_plan *p, const struct node *n);
+void cuda_rglru(struct device_plan *p, const struct node *n);
+void cuda_token_shift(struct device_plan *p, const struct node *n);
+void cuda_wkv4(struct device_plan *p, const struct node *n);
+
+#endif

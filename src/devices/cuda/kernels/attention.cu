@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * attention.cu: storing keys and values, and attention over them. Positions are cut into splits of
+ * SPLIT at absolute multiples; a split is reduced from zero, and the parts are merged in order of
+ * the split. A block reduces one split for a tile of rows (tokens and heads) that share a KV head:
+ *     score   a thread a position: one fused multiply-add a feature, in order
+ *     sum     a warp a row: lane l has positions l, l + 32, ... in order, then a butterfly
+ *     out     a thread a column: one fused multiply-add a position, in order
+ * so a row's bits depend on its own positions alone, not on the tile.
+ */
+#include "devices/cuda/kernels/cache.cuh"
+
+KERNEL_FN(attention_store, struct cuda_store) {
+    uint32_t t = blockIdx.x, h = blockIdx.y, pos = a.step->pos[t];
+    const struct cuda_cache &c = a.cache;
+    uint32_t entry = pos / c.every, slot = entry % PAGE;
+    if ((pos + 1) % c.every != 0) return;
+    uint8_t *block = block_of(c, a.step, a.step->seq_of[t], entry / PAGE, h);
+    size_t row = (size_t)t * c.kv_heads + h;
+    put_row(block + slot * c.k_bytes, c.k_type, a.k + row * c.k_dim, c.k_dim, true);
+    if (c.v_dim) put_row(block + c.v_at + slot * c.v_bytes, c.v_type, a.v + row * c.v_dim, c.v_dim,
+                         false);
+}
+
+/* ---- one split ---- */
+
+struct seen { uint32_t begin, end; };
+
+/* The positions that the query at pos sees. */
+__device__ struct seen seen_from(const struct cuda_attention &a, const struct cuda_seq &seq,
+                                 uint32_t pos) {
+    struct seen s = {0, pos + 1};
+    if (a.chunk > 0) s.begin = pos - pos % a.chunk;
+    else if (a.window > 0) {
+        uint32_t back = a.bidirectional ? a.window / 2 : a.window - 1;
+        s.begin = pos > back ? pos - back : 0;
+    }
+    if (!a.bidirectional) return s;
+    uint32_t end = seq.past + seq.count;
+    s.end = a.window > 0 && end - pos > a.window / 2 ? pos + a.window / 2 + 1 : end;
+    return s;
+}
+
+__device__ float *part_of(const struct cuda_attention &a, uint32_t row, uint32_t head,
+                          uint32_t split) {
+    size_t at = ((size_t)(row - a.row0) * a.heads + head) * a.splits + split;
+    return a.parts + at * (2 + a.cache.v_dim);
+}
+
+/* A score and what is added to it; key_row: the key's row in the step, of by_key. */
+__device__ float biased(const struct cuda_attention &a, float s, uint32_t row, uint32_t head,
+                        uint32_t pos, uint32_t key, uint32_t key_row) {
+    int64_t away = (int64_t)pos - key, at = away;
+    if (a.alibi) s = fmaf(a.alibi[head], (float)-away, s);
+    const float *by = NULL;
+    if (a.by_distance) by = a.by_distance + ((size_t)row * a.heads + head) * a.distances;
+    if (a.places) {
+        uint32_t place = a.places[a.reach + away];
+        float more = by ? by[place] : 0;
+        if (a.by_key) more += a.by_key[((size_t)key_row * a.heads + head) * a.distances + place];
+        return s + more;
+    }
+    if (a.offsets) {
+        by = a.offsets + (size_t)head * a.distances;
+        at += a.reach;
+    }
+    return by && at >= 0 && at < a.distances ? s + by[at] : s;
+}
+
+/* The rows of a block: `tokens` tokens from row `row` on, of one sequence, times `heads` heads from
+ * `head` on, of one KV head; row r is token r / heads. */
+struct tile {
+    struct cuda_seq seq;
+    uint32_t in, row, tokens, head, heads, kv_head;
+    uint32_t base; /* of the split */
+    bool beside;
+};
+
+__device__ bool make_tile(const struct cuda_attention &a, struct tile *t) {
+    uint32_t parts = (a.share + a.tile_heads - 1) / a.tile_heads, part = blockIdx.y % parts;
+    t->kv_head = blockIdx.y / parts;
+    t->head = t->kv_head * a.share + part * a.tile_heads;
+    t->heads = min(a.share - part * a.tile_heads, a.tile_heads);
+    t->in = blockIdx.x / a.seq_tiles;
+    t->seq = a.step->seq[t->in];
+    t->beside = blockIdx.z >= a.own;
+    t->base = (t->beside ? blockIdx.z - a.own : blockIdx.z) * SPLIT;
+    /* Of the launch's rows alone. */
+    uint32_t from = t->seq.first + blockIdx.x % a.seq_tiles * a.tile_tokens;
+    uint32_t end = min(t->seq.first + t->seq.count, a.row0 + a.rows);
+    end = min(end, from + a.tile_tokens);
+    t->row = max(from, a.row0);
+    t->tokens = end - t->row;
+    return t->row < end;
+}
+
+__device__ struct seen seen_in_split(const struct cuda_attention &a, const struct tile &t,
+                                     uint32_t token) {
+    uint32_t pos = a.step->pos[t.row + token];
+    struct seen s = {0, (pos + 1) / max(a.beside.every, 1)};
+    if (!t.beside) s = seen_from(a, t.seq, pos);
+    s.begin = min(max(s.begin, t.base), t.base + SPLIT) - t.base;
+    s.end = min(max(s.end, t.base), t.base + SPLIT) - t.base;
+    return s;
+}
+
+/* A bit for each position of the split that a token has chosen. */
+__device__ void mark_selected(const struct cuda_attention &a, const struct tile &t, uint32_t token,
+                              uint32_t sees[SPLIT / 32]) {
+    size_t list = (size_t)(t.row + token) * a.choices + (a.choices > 1 ? t.kv_head : 0);
+    for (uint32_t i = threadIdx.x; i < a.choice; i += blockDim.x) {
+        float key = a.selected[list * a.choice + i];
+        if (!(key >= (float)t.base && key < (float)(t.base + SPLIT))) continue;
+        uint32_t at = (uint32_t)key - t.base;
+        atomicOr(&sees[at / 32], 1u << at % 32);
+    }
+}
+
+/* Four features from d on, a multiple of 4. */
+__device__ float4 get4(const uint8_t *row, uint32_t type, uint32_t d) {
+    if (type == KV_f16) {
+        uint2 v = *(const uint2 *)(row + 2 * d);
+        float2 x = __half22float2(*(__half2 *)&v.x), y = __half22float2(*(__half2 *)&v.y);
+        return make_float4(x.x, x.y, y.x, y.y);
+    }
+    if (type == KV_f32) return *(const float4 *)(row + 4 * d);
+    return make_float4(get(row, type, d), get(row, type, d + 1), get(row, type, d + 2),
+                       get(row, type, d + 3));
+}
+
+/* Scores of the rows with one key, which a thread has. */
+template <int ROWS>
+__device__ void score_key(const float *q, const uint8_t *k, uint32_t type, uint32_t dim,
+                          float s[ROWS]) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) s[r] = 0;
+    uint32_t d = 0;
+    for (; d + 4 <= dim && dim % 4 == 0; d += 4) {
+        float4 v = get4(k, type, d);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            float4 x = *(const float4 *)(q + r * dim + d);
+            s[r] = fmaf(x.w, v.w, fmaf(x.z, v.z, fmaf(x.y, v.y, fmaf(x.x, v.x, s[r]))));
+        }
+    }
+    for (; d < dim; d++) {
+        float v = get(k, type, d);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) s[r] = fmaf(q[r * dim + d], v, s[r]);
+    }
+}
+
+/* Values weighted by the scores, of the rows first, first + step, ...; a thread has a column. */
+template <int ROWS>
+__device__ void sum_values(const struct cuda_attention &a, const struct tile &t,
+                           const struct cuda_cache &c, const float *score, uint32_t d,
+                           uint32_t first, uint32_t step, uint32_t begin, uint32_t end,
+                           float out[ROWS]) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) out[r] = 0;
+    for (uint32_t at = begin; at < end;) {
+        uint32_t stop = min((at / PAGE + 1) * PAGE, end);
+        const uint8_t *block = block_of(c, a.step, t.in, (t.base + at) / PAGE, t.kv_head);
+        for (; block && at < stop; at++) {
+            float v = get(block + c.v_at + (t.base + at) % PAGE * c.v_bytes, c.v_type, d);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                out[r] = fmaf(score[(first + r * step) * SPLIT + at], v, out[r]);
+        }
+        at = stop;
+    }
+}
+
+/* shared: q [ROWS][k_dim], scores [ROWS][SPLIT] */
+template <int ROWS> __device__ void split_of(const struct cuda_attention &a) {
+    extern __shared__ float4 shared[];
+    __shared__ uint32_t sees[ROWS][SPLIT / 32];
+    __shared__ struct seen seen[ROWS]; /* of each token */
+    struct tile t;
+    if (!make_tile(a, &t)) return;
+    const struct cuda_cache &c = t.beside ? a.beside : a.cache;
+    float *q = (float *)shared, *score = q + (ROWS * c.k_dim + 3) / 4 * 4;
+    uint32_t rows = t.tokens * t.heads;
+    bool chooses = a.selected && t.beside == (a.beside.every > 0);
+    bool biases = !t.beside && (a.alibi || a.offsets || a.places || a.by_distance);
+
+    for (uint32_t i = threadIdx.x; i < ROWS * c.k_dim; i += blockDim.x) {
+        uint32_t r = i / c.k_dim, row = t.row + r / t.heads, head = t.head + r % t.heads;
+        q[i] = r < rows ? a.q[((size_t)row * a.heads + head) * c.k_dim + i % c.k_dim] : 0;
+    }
+    for (uint32_t i = threadIdx.x; i < ROWS * (SPLIT / 32); i += blockDim.x)
+        sees[i / (SPLIT / 32)][i % (SPLIT / 32)] = chooses ? 0 : ~0u;
+    if (threadIdx.x < t.tokens) seen[threadIdx.x] = seen_in_split(a, t, threadIdx.x);
+    __syncthreads();
+    if (is_quantized(c.k_type)) turn_queries(q, ROWS * c.k_dim);
+    for (uint32_t i = 0; chooses && i < t.tokens; i++) mark_selected(a, t, i, sees[i]);
+    /* What any of the tokens sees: neither end falls from token to token. */
+    uint32_t begin = seen[0].begin, end = seen[t.tokens - 1].end;
+    __syncthreads();
+
+    for (uint32_t at = begin + threadIdx.x; at < end; at += blockDim.x) {
+        uint32_t key = t.base + at;
+        const uint8_t *block = block_of(c, a.step, t.in, key / PAGE, t.kv_head);
+        float s[ROWS];
+        if (block) score_key<ROWS>(q, block + key % PAGE * c.k_bytes, c.k_type, c.k_dim, s);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            if (r >= rows) break;
+            uint32_t token = r / t.heads;
+            float v = -INFINITY;
+            if (block && at >= seen[token].begin && at < seen[token].end &&
+                sees[token][at / 32] >> at % 32 & 1) {
+                v = s[r] * a.scale;
+                if (a.softcap > 0) v = a.softcap * tanhf(v / a.softcap);
+                if (biases)
+                    v = biased(a, v, t.row + token, t.head + r % t.heads,
+                               a.step->pos[t.row + token], key, t.seq.first + key - t.seq.past);
+            }
+            score[r * SPLIT + at] = v;
+        }
+    }
+    __syncthreads();
+
+    uint32_t lane = threadIdx.x % WARP;
+    uint32_t first = begin / WARP * WARP + lane; /* what is before begin would add 0 */
+    first = first < begin ? first + WARP : first;
+    for (uint32_t r = threadIdx.x / WARP; r < ROWS; r += blockDim.x / WARP) {
+        float top = -INFINITY, sum = 0;
+        if (r >= rows) { /* its values are summed with the others' */
+            for (uint32_t at = first; at < end; at += WARP) score[r * SPLIT + at] = 0;
+            continue;
+        }
+        for (uint32_t at = first; at < end; at += WARP) top = fmaxf(top, score[r * SPLIT + at]);
+        top = warp_max(top);
+        for (uint32_t at = first; at < end; at += WARP) {
+            float p = top == -INFINITY ? 0 : expf(score[r * SPLIT + at] - top);
+            score[r * SPLIT + at] = p;
+            sum += p;
+        }
+        sum = warp_sum(sum);
+        if (lane > 0) continue;
+        float *part = part_of(a, t.row + r / t.heads, t.head + r % t.heads, blockIdx.z);
+        part[0] = top;
+        part[1] = sum;
+    }
+    __syncthreads();
+
+    /* Threads are columns; where there are more threads, they share the rows. */
+    const uint32_t groups = c.v_dim <= blockDim.x / 2 ? 2 : 1;
+    uint32_t group = threadIdx.x / (blockDim.x / groups), wide = blockDim.x / groups;
+    for (uint32_t d = threadIdx.x % wide; d < c.v_dim; d += wide) {
+        float out[ROWS];
+        if (groups == 2) sum_values<ROWS / 2>(a, t, c, score, d, group, 2, begin, end, out);
+        else sum_values<ROWS>(a, t, c, score, d, 0, 1, begin, end, out);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            uint32_t r = group + i * groups;
+            if (i < ROWS / groups && r < rows)
+                part_of(a, t.row + r / t.heads, t.head + r % t.heads, blockIdx.z)[2 + d] = out[i];
+        }
+    }
+}
+
+KERNEL_FN(attention_split_2, struct cuda_attention) { split_of<2>(a); }
+KERNEL_FN(attention_split_8, struct cuda_attention) { split_of<8>(a); }
+KERNEL_FN(attention_split_16, struct cuda_attention) { split_of<16>(a); }
+
+/* ---- all splits of a row and head ---- */
+
+KERNEL_FN(attention_merge, struct cuda_attention) {
+    uint32_t head = blockIdx.x, row = a.row0 + blockIdx.y, v_dim = a.cache.v_dim;
+    const float *parts = part_of(a, row, head, 0);
+    float *y = a.y + ((size_t)row * a.heads + head) * v_dim;
+    for (uint32_t d = threadIdx.x; d < v_dim; d += blockDim.x) {
+        float top = -INFINITY, sum = 0, out = 0;
+        for (uint32_t s = 0; s < a.splits; s++) {
+            const float *part = parts + (size_t)s * (2 + v_dim);
+            if (part[0] == -INFINITY) continue;
+            float now = fmaxf(top, part[0]);
+            float old = top == -INFINITY ? 0 : expf(top - now), own = expf(part[0] - now);
+            sum = fmaf(sum, old, part[1] * own);
+            out = fmaf(out, old, part[2 + d] * own);
+            top = now;
+        }
+        for (int i = 0; i < 2; i++) {
+            if (i == 0 ? !a.sinks : !a.token_sinks) continue;
+            float sink = i == 0 ? a.sinks[head] : a.token_sinks[(size_t)row * a.heads + head];
+            float now = fmaxf(top, sink), old = top == -INFINITY ? 0 : expf(top - now);
+            sum = fmaf(sum, old, expf(sink - now));
+            out *= old;
+            top = now;
+        }
+        y[d] = out / sum;
+    }
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * simple.cu: element by element, rows, columns moved, tables; formulas in kernels/ref/. */
+#include "devices/cuda/kernels/common.cuh"
+
+/* ---- element by element ---- */
+
+__device__ float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+
+__device__ float glu_clamped(float gate, float up, const float f[4]) {
+    float g = gate > f[1] ? f[1] : gate, u = clamp(up, -f[2], f[2]);
+    return (u + f[3]) * g / (1 + expf(-f[0] * g));
+}
+
+/* f: above, below, beta, eps */
+__device__ float xielu(float x, const float f[4]) {
+    float cut = x > f[3] ? f[3] : x;
+    float part = x > 0 ? f[0] * x * x : f[1] * (expm1f(cut) - x);
+    return part + f[2] * x;
+}
+
+__device__ float affine(const struct cuda_map &a, uint64_t i, float x) {
+    if (a.b) x *= a.b[i % a.cols];
+    return a.c ? x + a.c[i % a.cols] : x;
+}
+
+KERNEL_FN(map, struct cuda_map) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.n) return;
+    float x = a.a[i / a.a_run];
+    switch (a.kind) {
+    case MAP_ACT: a.y[i] = act_value(a.act, x); break;
+    case MAP_ADD: a.y[i] = x + a.b[i]; break;
+    case MAP_AFFINE: a.y[i] = affine(a, i, x); break;
+    case MAP_CLAMP: a.y[i] = clamp(x, a.f[0], a.f[1]); break;
+    case MAP_GLU: a.y[i] = act_value(a.act, x) * a.b[i]; break;
+    case MAP_GLU_CLAMPED: a.y[i] = glu_clamped(x, a.b[i], a.f); break;
+    case MAP_MUL: a.y[i] = x * a.b[i / a.b_run]; break;
+    case MAP_SCALE: a.y[i] = x * a.f[0]; break;
+    case MAP_SOFTCAP: a.y[i] = a.f[0] * tanhf(x / a.f[0]); break;
+    case MAP_XIELU: a.y[i] = xielu(x, a.f); break;
+    }
+}
+
+KERNEL_FN(scale_position, struct cuda_scale_position) {
+    enum { STEPS, LOG, POWER };
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.n) return;
+    float at = ((float)a.pos[i / a.cols] + (float)a.offset) / a.period;
+    float factor = a.kind == STEPS ? 1 + a.beta * log1pf(floorf(at))
+                   : a.kind == LOG ? 1 + a.beta * logf(at > 1 ? at : 1)
+                                   : powf(1 + at, a.beta);
+    a.y[i] = a.x[i] * factor;
+}
+
+/* ---- rows ---- */
+
+__device__ float mean_square(const float *x, uint32_t n, float *room) {
+    float sum = 0;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) sum = fmaf(x[i], x[i], sum);
+    return block_sum(sum, room) / n;
+}
+
+struct spread { float mean, deviation; };
+
+__device__ struct spread spread_of(const float *x, uint32_t n, float eps, float *room) {
+    float sum = 0, squares = 0;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+    float mean = block_sum(sum, room) / n;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+        squares = fmaf(x[i] - mean, x[i] - mean, squares);
+    return {mean, sqrtf(block_sum(squares, room) / n + eps)};
+}
+
+__device__ void write_norm(const struct cuda_rows &a, const float *x, size_t at, float mean,
+                           float scale, float *y) {
+    size_t column = at % a.cols;
+    for (uint32_t i = threadIdx.x; i < a.width; i += blockDim.x) {
+        float v = (x[i] - mean) * scale;
+        if (a.w) v *= a.w[(a.w_cols == a.width ? 0 : column) + i];
+        if (a.b) v += a.b[(a.b_cols == a.width ? 0 : column) + i];
+        y[i] = v;
+    }
+}
+
+__device__ void round_row(const float *x, uint32_t n, float *y, float *room) {
+    float top = 1e-5f;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+        top = fabsf(x[i]) > top ? fabsf(x[i]) : top;
+    float s = 127 / block_max(top, room);
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) y[i] = rintf(x[i] * s) / s;
+}
+
+__device__ void sparsify_row(const float *x, uint32_t n, float by, float *y, float *room) {
+    struct spread s = spread_of(x, n, 0, room);
+    float cut = s.mean + s.deviation * by;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) y[i] = x[i] - cut > 0 ? x[i] - cut : 0;
+}
+
+__device__ void dot_run(const float *x, const float *other, uint32_t n, float *y, float *room) {
+    float sum = 0;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) sum = fmaf(x[i], other[i], sum);
+    sum = block_sum(sum, room);
+    if (threadIdx.x == 0) *y = sum;
+}
+
+__device__ void match_row(const float *x, const float *other, uint32_t n, float floor, float *y,
+                          float *room) {
+    float own = mean_square(x, n, room), want = mean_square(other, n, room);
+    float factor = sqrtf(want) / sqrtf(own < floor ? floor : own);
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) y[i] = x[i] * factor;
+}
+
+KERNEL_FN(rows, struct cuda_rows) {
+    __shared__ float room[WARPS_MAX];
+    size_t at = (size_t)blockIdx.x * a.width;
+    const float *x = a.x + at;
+    float *y = a.y + at, length;
+    struct spread s;
+    switch (a.kind) {
+    case ROW_RMS:
+        write_norm(a, x, at, 0, 1 / sqrtf(mean_square(x, a.width, room) + a.f), y);
+        break;
+    case ROW_LAYER:
+        s = spread_of(x, a.width, a.f, room);
+        write_norm(a, x, at, s.mean, 1 / s.deviation, y);
+        break;
+    case ROW_L2:
+        length = sqrtf(mean_square(x, a.width, room) * a.width);
+        write_norm(a, x, at, 0, 1 / (length < a.f ? a.f : length), y);
+        break;
+    case ROW_L2_SUM:
+        write_norm(a, x, at, 0, 1 / sqrtf(mean_square(x, a.width, room) * a.width + a.f), y);
+        break;
+    case ROW_ROUND: round_row(x, a.width, y, room); break;
+    case ROW_SPARSIFY: sparsify_row(x, a.width, a.f, y, room); break;
+    case ROW_MATCH_RMS: match_row(x, a.other + at, a.width, a.f, y, room); break;
+    case ROW_DOT: dot_run(x, a.other + at, a.width, a.y + blockIdx.x, room); break;
+    }
+}
+
+KERNEL_FN(sinkhorn, struct cuda_sinkhorn) {
+    uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, n = a.n;
+    if (row >= a.rows) return;
+    const float *x = a.x + (size_t)row * n * n;
+    float *y = a.y + (size_t)row * n * n;
+    for (uint32_t r = 0; r < n; r++) {
+        float top = -INFINITY;
+        for (uint32_t i = 0; i < n; i++) top = fmaxf(top, x[r * n + i]);
+        for (uint32_t i = 0; i < n; i++) y[r * n + i] = expf(x[r * n + i] - top);
+    }
+    /* Lines in turn: rows, then `rounds` times columns, rows between. */
+    for (uint32_t turn = 0; turn < 2 * a.rounds || turn == 0; turn++) {
+        bool rows = turn % 2 == 0;
+        float eps = turn == 0 ? 0 : a.eps;
+        for (uint32_t i = 0; i < n; i++) {
+            float sum = eps;
+            for (uint32_t k = 0; k < n; k++) sum += y[rows ? i * n + k : k * n + i];
+            for (uint32_t k = 0; k < n; k++) y[rows ? i * n + k : k * n + i] /= sum;
+        }
+        for (uint32_t i = 0; turn == 0 && i < n * n; i++) y[i] += a.eps;
+    }
+}
+
+KERNEL_FN(mix, struct cuda_mix) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.n) return;
+    uint32_t c = i % a.width, k = i / a.width % a.to;
+    uint64_t row = i / a.width / a.to;
+    const float *x = a.x + row * a.from * a.width + c, *w = a.w + row * a.from * a.to + k;
+    float sum = 0;
+    for (uint32_t j = 0; j < a.from; j++) sum = fmaf(w[j * a.to], x[(size_t)j * a.width], sum);
+    a.y[i] = sum;
+}
+
+KERNEL_FN(pool, struct cuda_pool) {
+    uint32_t c = blockIdx.x * blockDim.x + threadIdx.x, n = a.seq[blockIdx.y].count;
+    if (c >= a.cols) return;
+    const float *x = a.x + (size_t)a.seq[blockIdx.y].first * a.cols + c;
+    float v = x[0], sum = 0, weights = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        float one = x[(size_t)i * a.cols], by = a.kind == POOL_WEIGHTED ? i + 1 : 1;
+        if (!(one <= v) && !isnan(v)) v = one;
+        sum = fmaf(by, one, sum);
+        weights += by;
+    }
+    if (a.kind == POOL_FIRST) v = x[0];
+    if (a.kind == POOL_LAST) v = x[(size_t)(n - 1) * a.cols];
+    if (a.kind == POOL_MEAN || a.kind == POOL_WEIGHTED) v = sum / weights;
+    if (a.kind == POOL_MEAN_SQRT) v = sum / sqrtf(weights);
+    a.y[(size_t)blockIdx.y * a.cols + c] = v;
+}
+
+/* ---- columns moved ---- */
+
+__device__ float concat(const struct cuda_move &a, uint64_t i) {
+    uint32_t both = a.a_cols + a.b_cols, c = i % both, g = i / both % a.groups;
+    uint64_t row = i / both / a.groups;
+    if (c < a.a_cols) return a.a[(a.a_once ? row : row * a.groups + g) * a.a_cols + c];
+    return a.b[(a.b_once ? row : row * a.groups + g) * a.b_cols + c - a.a_cols];
+}
+
+KERNEL_FN(move, struct cuda_move) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.n) return;
+    uint64_t row = i / a.cols, c = i % a.cols;
+    switch (a.kind) {
+    case MOVE_CONCAT: a.y[i] = concat(a, i); break;
+    case MOVE_SLICE: a.y[i] = a.a[i / a.len * a.total + a.start + i % a.len]; break;
+    case MOVE_TILE: a.y[i] = a.a[i / a.cols / a.times * a.cols + c]; break;
+    case MOVE_GATHER:
+    case MOVE_JOIN: a.y[i] = a.a[(uint64_t)a.index[row] * a.cols + c]; break;
+    case MOVE_SPLIT: a.y[(uint64_t)a.index[row] * a.cols + c] = a.a[i]; break;
+    }
+}
+
+/* ---- positions ---- */
+
+KERNEL_FN(rope_table, struct cuda_rope_table) {
+    uint32_t i = threadIdx.x + blockIdx.x * blockDim.x, t = blockIdx.y;
+    if (i >= a.half) return;
+    uint32_t at = a.step->pos[t], length = a.step->seq[a.step->seq_of[t]].length;
+    at = at > a.back ? at - a.back : 0;
+    if (a.every > 1) at -= at % a.every;
+    float freq = a.freq[i], magnitude = a.magnitude;
+    if (a.original > 0 && length > a.original) {
+        if (a.magnitude_long > 0) magnitude = a.magnitude_long;
+        if (a.freq_long) {
+            freq = a.freq_long[i];
+        } else {
+            double grown = (double)a.dynamic * length / a.original - ((double)a.dynamic - 1);
+            double base = (double)a.base * pow(grown, (double)a.half / (a.half - 1));
+            freq = (float)(1 / pow(base, (double)i / a.half));
+        }
+    }
+    float angle = (float)at * freq;
+    float *y = a.y + (size_t)t * 2 * a.half;
+    y[i] = cosf(angle) * magnitude;
+    y[a.half + i] = sinf(angle) * magnitude;
+}
+
+/* A thread turns one pair, or copies one element behind them; may run in place. */
+KERNEL_FN(rope, struct cuda_rope) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint32_t pairs = a.half + (a.head_dim - 2 * a.half); /* pairs, then what is copied */
+    if (i >= a.n) return;
+    uint32_t p = i % pairs;
+    uint64_t head = i / pairs;
+    const float *x = a.x + head * a.head_dim, *table = a.table + head / a.heads * 2 * a.half;
+    float *y = a.y + head * a.head_dim;
+    if (p >= a.half) {
+        y[p + a.half] = x[p + a.half];
+        return;
+    }
+    uint32_t first = a.interleaved ? 2 * p : p, second = a.interleaved ? 2 * p + 1 : p + a.half;
+    float u = x[first], v = x[second], c = table[p], s = table[a.half + p];
+    y[first] = u * c - v * s;
+    y[second] = v * c + u * s;
+}

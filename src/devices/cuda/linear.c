@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * linear.c: products: of all tokens, of experts, of heads; and routers. See kernels/linear.cu and
+ * kernels/mma.cu. */
+#include "devices/cuda/cuda.h"
+
+enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ GRID_Y = 32768 };
+
+static const struct cuda_weight *bound(const struct weight *w) { return w->bound; }
+
+static uint32_t blocks(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
+
+static struct cuda_linear linear_args(const struct device_plan *p, const struct node *n,
+                                      uint32_t i) {
+    return (struct cuda_linear){.w = bound(n->weight[i])->matrix,
+                                .x = cuda_value(p, n->in[0]),
+                                .bias = cuda_info(p, n)->bias[i],
+                                .y = cuda_value(p, n->out[i]),
+                                .tokens = cuda_rows(p, n->out[i]),
+                                .x_stride = cuda_cols(p, n->in[0]),
+                                .y_stride = cuda_cols(p, n->out[i])};
+}
+
+/* ---- on tensor cores ---- */
+
+enum { SEGMENT = 256, GROUP = 8, TILE = 16, FEW = 8, SOME = 32, MANY = 64, MANY_ROWS = 256 };
+enum { SEGMENT_BYTES = GROUP * SEGMENT * 2, SHARED = 200 << 10 };
+
+size_t cuda_act_bytes(uint32_t cols, uint32_t rows) {
+    return (size_t)blocks(rows, GROUP) * blocks(cols, SEGMENT) * SEGMENT_BYTES;
+}
+
+static void halve(struct device_plan *p, const struct node *n) {
+    struct cuda_halve args = {.x = cuda_value(p, n->in[0]),
+                              .y = p->act,
+                              .scale = p->act_scale,
+                              .cols = cuda_cols(p, n->in[0]),
+                              .x_stride = cuda_cols(p, n->in[0])};
+    struct cuda_grid grid = {cuda_rows(p, n->in[0]), 1, 1, args.cols > 2048 ? 1024 : 256, 0};
+    cuda_run_kernel(p, CUDA_halve, grid, &args);
+}
+
+/* Blocks of `rows` rows of all the weights. */
+static uint32_t cut(struct cuda_mma *a, uint32_t rows) {
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < a->weights; i++) {
+        a->weight[i].blocks = blocks(a->weight[i].rows, rows);
+        all += a->weight[i].blocks;
+    }
+    return all;
+}
+
+static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_mma *a) {
+    uint32_t part = blocks(a->cols, SEGMENT) * TILE * GROUP * (uint32_t)sizeof(float);
+    bool few = a->tokens <= FEW && part <= SHARED;
+    bool some = !few && a->tokens <= SOME && part * (SOME / FEW) <= SHARED;
+    if (few || some) {
+        /* Segments go round the warps: more of these where there are many. */
+        uint32_t threads = blocks(a->cols, SEGMENT) > 32 ? 2 * THREADS : THREADS;
+        struct cuda_grid grid = {cut(a, TILE), 1, 1, threads, few ? part : part * (SOME / FEW)};
+        cuda_launch(p, few ? p->device->mma[quant].few : p->device->mma[quant].some, grid, a);
+        return;
+    }
+    struct cuda_grid grid = {blocks(a->tokens, MANY), cut(a, MANY_ROWS), 1, THREADS,
+                             2 * MANY / GROUP * SEGMENT_BYTES};
+    cuda_launch(p, p->device->mma[quant].many, grid, a);
+}
+
+static void add_weight(const struct device_plan *p, const struct node *n, uint32_t i,
+                       struct cuda_mma *a) {
+    const struct cuda_weight *w = bound(n->weight[i]);
+    a->weight[a->weights++] = (struct cuda_mma_weight){.data = w->data,
+                                                       .bias = cuda_info(p, n)->bias[i],
+                                                       .y = cuda_value(p, n->out[i]),
+                                                       .row_bytes = w->matrix.row_bytes,
+                                                       .rows = w->matrix.rows,
+                                                       .by = w->by,
+                                                       .undo = 1 / w->by};
+}
+
+/* Weights of one format go together. */
+static void multiply_all(struct device_plan *p, const struct node *n) {
+    bool done[NODE_OUTPUTS] = {false};
+    for (uint32_t i = 0; i < n->outputs; i++) {
+        uint32_t quant = bound(n->weight[i])->matrix.quant;
+        struct cuda_mma args = {.x = p->act,
+                                .scale = p->act_scale,
+                                .cols = cuda_cols(p, n->in[0]),
+                                .tokens = cuda_rows(p, n->out[i])};
+        for (uint32_t k = i; k < n->outputs; k++) {
+            const struct cuda_weight *w = bound(n->weight[k]);
+            if (done[k] || w->by == 0 || w->matrix.quant != quant) continue;
+            add_weight(p, n, k, &args);
+            done[k] = true;
+        }
+        if (args.weights) multiply(p, quant, &args);
+    }
+}
+
+void cuda_linear(struct device_plan *p, const struct node *n) {
+    bool some = false;
+    for (uint32_t i = 0; i < n->outputs; i++) some |= bound(n->weight[i])->by > 0;
+    if (some) {
+        halve(p, n);
+        multiply_all(p, n);
+    }
+    for (uint32_t i = 0; i < n->outputs; i++) {
+        if (bound(n->weight[i])->by > 0) continue;
+        struct cuda_linear args = linear_args(p, n, i);
+        struct cuda_grid grid = {blocks(args.w.rows, ROWS), blocks(args.tokens, TOKENS), 1,
+                                 THREADS, 0};
+        cuda_launch(p, p->device->linear[args.w.quant], grid, &args);
+    }
+}
+
+void cuda_linear_heads(struct device_plan *p, const struct node *n) {
+    struct cuda_linear args = linear_args(p, n, 0);
+    struct cuda_grid grid = {blocks(args.w.rows, ROWS), args.tokens, args.w.matrices, THREADS, 0};
+    cuda_launch(p, p->device->linear_heads[args.w.quant], grid, &args);
+}
+
+/* Of the pairs, some thousands at a time: a grid is no higher. */
+void cuda_linear_experts(struct device_plan *p, const struct node *n) {
+    bool of_tokens = p->graph->value[n->in[0]].rows == ROWS_TOKENS;
+    for (uint32_t i = 0; i < n->outputs; i++) {
+        struct cuda_linear args = linear_args(p, n, i);
+        uint32_t pairs = args.tokens;
+        for (uint32_t at = 0; at < pairs; at += GRID_Y) {
+            uint32_t now = pairs - at < GRID_Y ? pairs - at : GRID_Y;
+            struct cuda_linear some = args;
+            some.tokens = now;
+            some.expert = p->groups.expert + at * sizeof(uint32_t);
+            some.token = of_tokens ? p->groups.token + at * sizeof(uint32_t) : 0;
+            if (!of_tokens) some.x += (uint64_t)at * args.x_stride * sizeof(float);
+            some.y += (uint64_t)at * args.y_stride * sizeof(float);
+            struct cuda_grid grid = {blocks(args.w.rows, ROWS), now, 1, THREADS, 0};
+            cuda_launch(p, p->device->linear_experts[args.w.quant], grid, &some);
+        }
+    }
+}
+
+void cuda_route(struct device_plan *p, const struct node *n) {
+    const struct route_args *r = &n->u.route;
+    struct cuda_route args = {.logits = cuda_value(p, n->in[0]),
+                              .chosen = r->has_chosen ? cuda_value(p, n->in[1]) : 0,
+                              .bias = cuda_info(p, n)->bias[0],
+                              .expert_scale = cuda_info(p, n)->bias[1],
+                              .y = cuda_value(p, n->out[0]),
+                              .scratch = p->scratch,
+                              .tokens = p->step->tokens,
+                              .experts = cuda_cols(p, n->in[0]),
+                              .used = r->used,
+                              .always = r->always,
+                              .score = r->score,
+                              .group = r->group,
+                              .groups = r->groups,
+                              .groups_used = r->groups_used,
+                              .bias_to_logits = r->bias_to_logits,
+                              .group_zero = r->group_zero,
+                              .normalize = r->normalize,
+                              .normalize_eps = r->normalize_eps,
+                              .scale = r->scale,
+                              .jitter_eps = r->jitter_eps};
+    cuda_run_each(p, CUDA_route, args.tokens, &args);
+    struct cuda_group group = {.route = args.y,
+                               .first = p->groups.first,
+                               .token = p->groups.token,
+                               .expert = p->groups.expert,
+                               .pair = p->groups.pair,
+                               .tokens = args.tokens,
+                               .experts = args.experts,
+                               .used = args.used};
+    cuda_run_kernel(p, CUDA_group, (struct cuda_grid){1, 1, 1, 1024, 0}, &group);
+}

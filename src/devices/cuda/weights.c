@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * weights.c: weights on the GPU. A matrix lies there as kernels/formats.cuh says, those of experts
+ * one after the other, each from a multiple of 16 bytes on; a vector as F32, whatever its
+ * format. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "devices/cuda/cuda.h"
+
+static uint32_t matrices(const struct weight *w) { return w->experts ? w->experts : 1; }
+
+static const void *matrix_of(const struct weight *w, uint32_t m) {
+    return w->expert ? w->expert[m] : (const char *)w->data + m * weight_matrix_bytes(w);
+}
+
+/* Row r of matrix m, as floats. */
+static void decode_row(const struct weight *w, uint32_t m, uint32_t r, float *out) {
+    const char *row = (const char *)matrix_of(w, m) + r * w->row_bytes;
+    w->quant->decode(row, out, w->cols / w->quant->block);
+}
+
+static bool upload_vectors(struct cuda_device *d, const struct weight *w, CUdeviceptr to) {
+    float *row = malloc(w->cols * sizeof *row);
+    bool good = row != NULL;
+    for (uint32_t m = 0; m < matrices(w) && good; m++) {
+        decode_row(w, m, 0, row);
+        good = cuda_upload(d, to + m * w->cols * sizeof *row, row, w->cols * sizeof *row);
+    }
+    free(row);
+    return good;
+}
+
+/* ---- matrices that are packed ---- */
+
+static size_t round16(size_t n) { return (n + 15) & ~(size_t)15; }
+
+static bool is_packed(const struct quant *q) {
+    return q == quant_list[QUANT_q6_k] || q == quant_list[QUANT_q8_0];
+}
+
+/* Some rows at a time go up as they are, and are packed there. */
+static bool upload_packed(struct cuda_device *d, const struct weight *w, const void *from,
+                          CUdeviceptr to) {
+    enum { THREADS = 128 };
+    uint32_t most = (uint32_t)(CUDA_STAGING / w->row_bytes);
+    CUdeviceptr raw = cuda_memory_new(d, CUDA_STAGING);
+    struct cuda_pack args = {.from = raw,
+                             .from_bytes = w->row_bytes,
+                             .to_bytes = round16(w->row_bytes),
+                             .blocks = w->cols / w->quant->block,
+                             .quant = quant_index_of(w->quant)};
+    bool good = raw != 0;
+    for (uint32_t row = 0; row < w->rows && good; row += args.rows) {
+        args.rows = w->rows - row < most ? w->rows - row : most;
+        args.to = to + row * args.to_bytes;
+        good = cuda_upload(d, raw, (const char *)from + row * w->row_bytes,
+                           args.rows * w->row_bytes);
+        uint64_t blocks = (uint64_t)args.rows * args.blocks;
+        void *list[] = {&args};
+        good = good && cuda_ok(d, d->driver->launch(d->kernel[CUDA_pack],
+                                                    (unsigned)((blocks + THREADS - 1) / THREADS), 1,
+                                                    1, THREADS, 1, 1, 0, d->stream, list, NULL),
+                               "packing a weight");
+    }
+    good = good && cuda_ok(d, d->driver->stream_wait(d->stream), "packing a weight");
+    if (raw) d->driver->memory_free(raw);
+    return good;
+}
+
+/* The power of two that brings the largest weight to 128 .. 256 (kernels/mma.cu). */
+static bool measure_peak(struct cuda_device *d, struct cuda_weight *bound) {
+    enum { THREADS = 128, LIMIT = 100, UP_TO = 7 };
+    float peak = 0;
+    CUdeviceptr out = cuda_memory_new(d, sizeof peak);
+    struct cuda_peak args = {.w = bound->matrix, .out = out};
+    void *list[] = {&args};
+    bool good = out != 0 && cuda_ok(d, d->driver->launch(d->kernel[CUDA_peak], bound->matrix.rows,
+                                                         1, 1, THREADS, 1, 1, 0, d->stream, list,
+                                                         NULL), "a weight") &&
+                cuda_ok(d, d->driver->download(&peak, out, sizeof peak, d->stream), "a weight") &&
+                cuda_ok(d, d->driver->stream_wait(d->stream), "a weight");
+    if (out) d->driver->memory_free(out);
+    int power = peak > 0 && isfinite(peak) ? UP_TO - ilogbf(peak) : 0;
+    bound->by = ldexpf(1, power > LIMIT ? LIMIT : power < -LIMIT ? -LIMIT : power);
+    return good;
+}
+
+ob_status cuda_bind_weight(struct device *device, struct weight *w, ob_error *error) {
+    struct cuda_device *d = (void *)device;
+    struct cuda_weight *bound = calloc(1, sizeof *bound);
+    if (!bound) return error_memory(error, "a weight", sizeof *bound);
+    bool vector = w->rows == 1;
+    const struct quant *quant = vector ? quant_list[QUANT_f32] : w->quant;
+    bool packed = !vector && is_packed(quant);
+    size_t row = vector ? w->cols * sizeof(float) : packed ? round16(w->row_bytes) : w->row_bytes;
+    size_t each = vector ? row : round16(row * w->rows);
+    bound->data = cuda_memory_new(d, each * matrices(w));
+    bound->matrix = (struct cuda_matrix){.data = bound->data, .row_bytes = row,
+                                         .matrix_bytes = each, .rows = w->rows, .cols = w->cols,
+                                         .quant = quant_index_of(quant), .matrices = matrices(w)};
+    bool good = bound->data != 0;
+    if (good && vector) good = upload_vectors(d, w, bound->data);
+    for (uint32_t m = 0; m < matrices(w) && good && !vector; m++)
+        good = packed ? upload_packed(d, w, matrix_of(w, m), bound->data + m * each)
+                      : cuda_upload(d, bound->data + m * each, matrix_of(w, m),
+                                    (size_t)weight_matrix_bytes(w));
+    if (good && !w->experts && d->mma[bound->matrix.quant].few) good = measure_peak(d, bound);
+    w->bound = bound;
+    if (good) return OB_OK;
+    cuda_unbind_weight(device, w);
+    ob_status status = cuda_report(d, error);
+    if (status == OB_OK) status = error_memory(error, "a vector", w->cols * sizeof(float));
+    error_at(error, NULL, w->name, OB_NO_OFFSET);
+    return status;
+}
+
+void cuda_unbind_weight(struct device *device, struct weight *w) {
+    struct cuda_device *d = (void *)device;
+    struct cuda_weight *bound = w->bound;
+    if (!bound) return;
+    d->driver->context_set(d->context);
+    if (bound->data) d->driver->memory_free(bound->data);
+    free(bound);
+    w->bound = NULL;
+}
+
+/* ---- what ops take in another form ---- */
+
+CUdeviceptr cuda_plan_vector(struct device_plan *p, const struct weight *w) {
+    if (!w) return 0;
+    if (w->rows == 1 && w->bound) return ((const struct cuda_weight *)w->bound)->data;
+    float *row = malloc(w->cols * sizeof *row);
+    if (!row) return 0;
+    decode_row(w, 0, 0, row);
+    CUdeviceptr at = cuda_plan_copy(p, row, w->cols * sizeof *row);
+    free(row);
+    return at;
+}
+
+CUdeviceptr cuda_plan_matrix(struct device_plan *p, const struct weight *w, enum cuda_form form) {
+    size_t n = (size_t)w->rows * w->cols;
+    float *row = malloc(w->cols * sizeof *row), *to = malloc(n * sizeof *to);
+    for (uint32_t r = 0; row && to && r < w->rows; r++) {
+        decode_row(w, 0, r, row);
+        for (uint32_t c = 0; c < w->cols; c++)
+            if (form == CUDA_TRANSPOSED) to[(size_t)c * w->rows + r] = row[c];
+            else to[(size_t)r * w->cols + c] = form == CUDA_PLAIN ? row[c]
+                                                                  : (float)-exp((double)row[c]);
+    }
+    CUdeviceptr at = row && to ? cuda_plan_copy(p, to, n * sizeof *to) : 0;
+    free(row);
+    free(to);
+    return at;
+}
