@@ -3,29 +3,20 @@
 #include "packed_floats.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "quant/half.h"
 
 enum { BLOCK = 32 };
 
-static float from_bits(uint32_t bits) {
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-static uint32_t to_bits(float v) {
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
 /* A denormal is a zero. */
 static float flush(float v) {
     return fpclassify(v) == FP_SUBNORMAL ? copysignf(0, v) : v;
 }
 
 static float bf16_nearest(float v) {
-    uint32_t bits = to_bits(flush(v));
+    uint32_t bits = half_bits(flush(v));
     if (isnan(v)) return v;
-    return from_bits((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
+    return half_float((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
 }
 
 struct two { float v[2]; };
@@ -39,7 +30,7 @@ static struct two of_input(float x) {
 static struct two of_weight(const struct quant *quant, const char *p) {
     float w;
     quant->decode(p, &w, 1);
-    struct two out = {{from_bits(to_bits(w) & 0xffff0000)}};
+    struct two out = {{half_float(half_bits(w) & 0xffff0000)}};
     out.v[1] = w - out.v[0];
     return out;
 }

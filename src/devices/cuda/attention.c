@@ -47,9 +47,7 @@ void cuda_cache_store(struct device_plan *p, const struct cuda_cache *cache, CUd
     struct cuda_store args = {.cache = *cache,
                               .step = p->step_memory.device,
                               .k = k,
-                              .v = v,
-                              .tokens = p->step->tokens,
-                              .seqs = p->step->seqs};
+                              .v = v};
     struct cuda_grid grid = {p->step->tokens, cache->kv_heads, 1, THREADS, 0};
     cuda_run_kernel(p, CUDA_attention_store, grid, &args);
 }

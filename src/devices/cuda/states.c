@@ -9,8 +9,7 @@ static struct cuda_state state_of(const struct device_plan *p, uint32_t index) {
     size_t each = p->graph->group[cache->group].state_floats * sizeof(float);
     return (struct cuda_state){.layer = p->kv[cache->group]->p + cache->slot * each,
                                .page_bytes = p->page_bytes[cache->group],
-                               .group = cache->group,
-                               .seqs = p->step->seqs};
+                               .group = cache->group};
 }
 
 static void run_columns(struct device_plan *p, enum cuda_kernel k, uint32_t cols,

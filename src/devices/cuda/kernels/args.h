@@ -41,7 +41,7 @@ struct cuda_matrix {
 struct cuda_state {
     DEV(uint8_t) layer;                /* page 0's state of the node */
     uint64_t page_bytes;
-    uint32_t group, seqs;
+    uint32_t group;
 };
 
 /* ---- element by element: y[i] of a[i / a_run] and b[i / b_run] ---- */
@@ -244,7 +244,6 @@ struct cuda_store {
     DEV(const struct cuda_step) step;
     DEV(const float) k;
     DEV(const float) v;
-    uint32_t tokens, seqs;
 };
 /* Part of a row, head and split: at [(row - row0) * heads + head][split] the maximum, the sum and
  * the v_dim sums. Splits from `own` on are of the cache beside. */
