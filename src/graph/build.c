@@ -121,10 +121,11 @@ void graph_linear(struct graph *g, value_id x, uint32_t count, struct weight *co
         linear(g, x, count, w, bias, out);
         return;
     }
-    value_id rounded = graph_round_act(g, x);
+    value_id step, codes = graph_round_act(g, x, &step);
     for (uint32_t i = 0; i < count; i++) {
-        linear(g, w[i]->ternary != 0 ? rounded : x, 1, w + i, bias ? bias + i : NULL, out + i);
-        if (w[i]->ternary != 0) out[i] = graph_scale(g, out[i], w[i]->ternary);
+        bool rounded = w[i]->ternary != 0;
+        linear(g, rounded ? codes : x, 1, w + i, bias ? bias + i : NULL, out + i);
+        if (rounded) out[i] = graph_mul(g, out[i], graph_scale(g, step, w[i]->ternary));
     }
 }
 
@@ -320,8 +321,11 @@ value_id graph_sinkhorn(struct graph *g, value_id x, uint32_t n, uint32_t rounds
     return like(g, node, x);
 }
 
-value_id graph_round_act(struct graph *g, value_id x) {
-    return like(g, new_node(g, OP_round_act, 1, &x), x);
+value_id graph_round_act(struct graph *g, value_id x, value_id *step) {
+    struct node *n = new_node(g, OP_round_act, 1, &x);
+    value_id codes = like(g, n, x);
+    *step = as_wide(g, n, x, 1);
+    return codes;
 }
 
 value_id graph_rope_table(struct graph *g, const struct rope_table_args *args) {

@@ -403,7 +403,7 @@ struct kernels {
      * 1e-5 in place of its largest size. */
     void (*sparsify)(const float *x, float by, float *y, uint32_t n);
     void (*match_rms)(const float *a, const float *b, float floor, float *y, uint32_t n);
-    void (*round_act)(const float *x, float *y, uint32_t n);
+    void (*round_act)(const float *x, float *codes, float *step, uint32_t n);
     /* 1 + beta * log(max((pos + offset) / period, 1)) */
     float (*position_log)(uint32_t pos, float beta, uint32_t offset, float period);
     /* One run of `width` elements; w and b [width] or NULL. */

@@ -33,6 +33,7 @@ struct check {
     double bandwidth; /* bytes a second, measured for --bench */
     struct outcome *outcome;
     uint32_t passed, failed, skipped;
+    FILE *failures; /* their lines, which are printed again behind thousands that passed */
     uint64_t values; /* compared in this tier */
 };
 
@@ -88,8 +89,10 @@ static void run_child(struct check *check, check_fn *fn, const void *arg, const 
 
 static void print_row(const struct check *check, const char *name) {
     const struct outcome *o = check->outcome;
-    if (o->failed) printf("FAIL %s: %s\n", name, o->message);
-    else if (o->skipped) printf("skip %s: %s\n", name, o->message);
+    if (o->failed) {
+        printf("FAIL %s: %s\n", name, o->message);
+        fprintf(check->failures, "FAIL %s: %s\n", name, o->message);
+    } else if (o->skipped) printf("skip %s: %s\n", name, o->message);
     else if (o->note[0]) printf("ok   %-56s %s\n", name, o->note);
     else if (check->verbose)
         printf("ok   %-56s %llu values, largest difference %.2g\n", name,
@@ -255,6 +258,10 @@ int main(int argc, char **argv) {
     check.outcome = mmap(NULL, sizeof *check.outcome, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (check.outcome == MAP_FAILED) return bad("no memory for", "the rows' outcomes");
+    char *failures = NULL;
+    size_t length = 0;
+    check.failures = open_memstream(&failures, &length);
+    if (!check.failures) return bad("no memory for", "the rows that fail");
     if (!check.rows) printf("seed %llu\n", (unsigned long long)check.seed);
     if (check.bench && !check.rows) {
         check.bandwidth = measure_bandwidth();
@@ -263,6 +270,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < TIERS; i++)
         if (tiers[i].wanted) run_tier(&check, &tiers[i]);
     munmap(check.outcome, sizeof *check.outcome);
+    fclose(check.failures);
+    if (check.failed > 1 || check.passed > 100) fputs(failures, stdout);
+    free(failures);
     if (check.rows) return 0;
     printf("%u passed, %u failed, %u skipped\n", check.passed, check.failed, check.skipped);
     return check.failed > 0 || check.passed + check.skipped == 0;

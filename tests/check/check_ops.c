@@ -364,7 +364,8 @@ static value_id make_match_rms(struct tiny *t) {
     return graph_match_rms(&t->graph, tiny_input(t, IDS, 31), tiny_input(t, IDS, 31), 1e-5f);
 }
 static value_id make_round_act(struct tiny *t) {
-    return graph_round_act(&t->graph, tiny_input(t, IDS, 31));
+    value_id step, codes = graph_round_act(&t->graph, tiny_input(t, IDS, 31), &step);
+    return graph_mul(&t->graph, codes, step);
 }
 
 static make_fn *const makers[OP_COUNT] = {

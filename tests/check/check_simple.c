@@ -70,7 +70,9 @@ static void call_match_rms(const struct kernels *k, const float *a, const float 
 static void call_round_act(const struct kernels *k, const float *a, const float *b, float *y,
                            size_t n) {
     (void)b;
-    k->round_act(a, y, (uint32_t)n);
+    float step;
+    k->round_act(a, y, &step, (uint32_t)n);
+    k->scale(y, step, y, n);
 }
 
 /* Sums of groups of a seventh, as far as n goes; the rest stays. */
@@ -92,24 +94,25 @@ static const struct simple_op {
     const char *name;
     call_fn *call;
     struct check_bound bound;
+    double grows; /* the absolute bound, with n */
 } ops[] = {
-    {"add", call_add, {0, 0}},
-    {"scale", call_scale, {0, 0}},
-    {"softcap", call_softcap, {0, 3e-7}},
-    {"clamp", call_clamp, {0, 0}},
-    {"mul", call_mul, {0, 0}},
-    {"affine", call_affine, {3e-6, 2e-7}}, /* of the product's rounding a sum can leave all */
-    {"affine_w", call_affine_w, {0, 0}},
-    {"affine_b", call_affine_b, {0, 0}},
-    {"glu_clamped", call_glu_clamped, {1e-6, 1e-6}},
-    {"glu_swish", call_glu_swish, {1e-30, 4e-7}},
-    {"xielu", call_xielu, {3e-7, 3e-7}},
-    {"dot", call_dot, {2e-4, 1e-6}},
-    {"sparsify", call_sparsify, {1e-5, 1e-6}},
-    {"match_rms", call_match_rms, {1e-30, 1e-6}},
-    {"round_act", call_round_act, {0, 0}},
-    {"mix", call_mix, {1e-5, 1e-6}},
-    {"sinkhorn", call_sinkhorn, {1e-7, 2e-5}},
+    {"add", call_add, {0, 0}, 0},
+    {"scale", call_scale, {0, 0}, 0},
+    {"softcap", call_softcap, {0, 3e-7}, 0},
+    {"clamp", call_clamp, {0, 0}, 0},
+    {"mul", call_mul, {0, 0}, 0},
+    {"affine", call_affine, {3e-6, 2e-7}, 0}, /* of the product's rounding a sum can leave all */
+    {"affine_w", call_affine_w, {0, 0}, 0},
+    {"affine_b", call_affine_b, {0, 0}, 0},
+    {"glu_clamped", call_glu_clamped, {1e-6, 1e-6}, 0},
+    {"glu_swish", call_glu_swish, {1e-30, 4e-7}, 0},
+    {"xielu", call_xielu, {3e-7, 3e-7}, 0},
+    {"dot", call_dot, {1e-6, 1e-6}, 4e-7}, /* six deviations of the rounding of 16 lanes' sums */
+    {"sparsify", call_sparsify, {1e-5, 1e-6}, 0},
+    {"match_rms", call_match_rms, {1e-30, 1e-6}, 0},
+    {"round_act", call_round_act, {0, 0}, 0},
+    {"mix", call_mix, {1e-5, 1e-6}, 0},
+    {"sinkhorn", call_sinkhorn, {1e-7, 2e-5}, 0},
 };
 
 struct simple_case { const struct simple_op *op; enum cpu_isa isa; uint32_t n; };
@@ -121,7 +124,9 @@ static void run(struct check_row *row, const void *arg) {
     while (check_again(row, 12.0 * c->n, 0)) c->op->call(kernels_table(c->isa), a, b, got, c->n);
     if (c->isa == CPU_SCALAR) {
         c->op->call(kernels_ref(), a, b, want, c->n);
-        check_close(row, got, want, c->n, c->op->bound);
+        struct check_bound bound = c->op->bound;
+        bound.absolute += c->op->grows * c->n;
+        check_close(row, got, want, c->n, bound);
     } else {
         c->op->call(kernels_table(CPU_SCALAR), a, b, want, c->n);
         check_equal(row, got, want, c->n);

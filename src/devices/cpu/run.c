@@ -103,8 +103,9 @@ static void run_match_rms(struct device_plan *p, const struct node *n) {
 }
 
 static void round_act_rows(const struct job *j, uint32_t from, uint32_t to) {
+    float *step = cpu_value(j->plan, j->node->out[1]);
     for (uint32_t i = from; i < to; i++)
-        kernels_of(j)->round_act(in(j, 0, i), out(j, i), j->width);
+        kernels_of(j)->round_act(in(j, 0, i), out(j, i), step + i, j->width);
 }
 static void run_round_act(struct device_plan *p, const struct node *n) {
     run_rows(p, n, round_act_rows);

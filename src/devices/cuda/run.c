@@ -134,6 +134,7 @@ static void rows(struct device_plan *p, const struct node *n, enum cuda_row_kind
                              .w = info->weight,
                              .b = info->bias[0],
                              .y = cuda_value(p, n->out[0]),
+                             .step = kind == ROW_ROUND ? cuda_value(p, n->out[1]) : 0,
                              .kind = kind,
                              .runs = cuda_rows(p, n->in[0]) * (cols / width),
                              .width = width,

@@ -16,15 +16,16 @@ static void match_rms(const float *a, const float *b, float floor, float *y, uin
     scale(a, sqrtf(other) / sqrtf(own < floor ? floor : own), y, n);
 }
 
-static void round_act(const float *x, float *y, uint32_t n) {
+static void round_act(const float *x, float *codes, float *step, uint32_t n) {
     vf top = vf_set1(1e-5f), half = vf_set1(0x1.8p23f); /* more than this has no fraction */
     for (uint32_t i = 0; i < n; i += VF) top = vf_max(vf_abs(get(x + i, part(n - i))), top);
-    vf s = vf_set1(127 / vf_top(top));
+    float s1 = 127 / vf_top(top);
+    vf s = vf_set1(s1);
     for (uint32_t i = 0; i < n; i += VF) {
         uint32_t m = part(n - i);
-        vf code = vf_sub(vf_add(vf_mul(get(x + i, m), s), half), half);
-        put(y + i, vf_div(code, s), m);
+        put(codes + i, vf_sub(vf_add(vf_mul(get(x + i, m), s), half), half), m);
     }
+    *step = 1 / s1;
 }
 
 /* Of each row of y [n][n], if `rows`, else of each column: divided by its sum + eps. */

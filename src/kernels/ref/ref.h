@@ -14,7 +14,7 @@ void add_ref(const float *a, const float *b, float *y, size_t n);
 void scale_ref(const float *x, float s, float *y, size_t n);
 float dot_ref(const float *a, const float *b, uint32_t n);
 void match_rms_ref(const float *a, const float *b, float floor, float *y, uint32_t n);
-void round_act_ref(const float *x, float *y, uint32_t n);
+void round_act_ref(const float *x, float *codes, float *step, uint32_t n);
 void sparsify_ref(const float *x, float by, float *y, uint32_t n);
 void softcap_ref(const float *x, float cap, float *y, size_t n);
 void clamp_ref(const float *x, float low, float high, float *y, size_t n);

@@ -69,6 +69,7 @@ struct cuda_rows {
     DEV(const float) w;
     DEV(const float) b;
     DEV(float) y;
+    DEV(float) step; /* of ROW_ROUND, one a run */
     uint32_t kind, runs, width, cols;  /* runs: blocks; a row has cols / width of them */
     uint32_t w_cols, b_cols;
     float f;

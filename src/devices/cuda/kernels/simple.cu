@@ -82,12 +82,13 @@ __device__ void write_norm(const struct cuda_rows &a, const float *x, size_t at,
     }
 }
 
-__device__ void round_row(const float *x, uint32_t n, float *y, float *room) {
+__device__ void round_row(const float *x, uint32_t n, float *codes, float *step, float *room) {
     float top = 1e-5f;
     for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
         top = fabsf(x[i]) > top ? fabsf(x[i]) : top;
     float s = 127 / block_max(top, room);
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) y[i] = rintf(x[i] * s) / s;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) codes[i] = rintf(x[i] * s);
+    if (threadIdx.x == 0) *step = 1 / s;
 }
 
 __device__ void sparsify_row(const float *x, uint32_t n, float by, float *y, float *room) {
@@ -131,7 +132,7 @@ KERNEL_FN(rows, struct cuda_rows) {
     case ROW_L2_SUM:
         write_norm(a, x, at, 0, 1 / sqrtf(mean_square(x, a.width, room) * a.width + a.f), y);
         break;
-    case ROW_ROUND: round_row(x, a.width, y, room); break;
+    case ROW_ROUND: round_row(x, a.width, y, a.step + blockIdx.x, room); break;
     case ROW_SPARSIFY: sparsify_row(x, a.width, a.f, y, room); break;
     case ROW_MATCH_RMS: match_row(x, a.other + at, a.width, a.f, y, room); break;
     case ROW_DOT: dot_run(x, a.other + at, a.width, a.y + blockIdx.x, room); break;
