@@ -351,9 +351,9 @@ value_id graph_mix(struct graph *g, value_id x, value_id w, uint32_t width);
 /* Each row a matrix [n][n]: the softmax of its rows, + eps, whose columns and rows are then in turn
  * divided by their sums + eps, the columns `rounds` times, the rows between (arXiv 1306.0895). */
 value_id graph_sinkhorn(struct graph *g, value_id x, uint32_t n, uint32_t rounds, float eps);
-/* Codes round(x / step), whole numbers to 127, and the step [1] of the row: max(|x|) / 127 (BitNet).
- * Codes are whole also where a device multiplies halves of floats: products of them and ternary
- * weights are exact, and the next rounding finds the same values on every device. */
+/* Codes round(x / step), whole numbers up to 127, and the row's step [1]: max(|x|) / 127 (BitNet).
+ * Products of whole numbers and ternary weights are exact also where a device multiplies halves of
+ * floats, so that the next rounding finds the same values on every device. */
 value_id graph_round_act(struct graph *g, value_id x, value_id *step);
 value_id graph_rope_table(struct graph *g, const struct rope_table_args *args);
 value_id graph_rope(struct graph *g, value_id x, value_id table, uint32_t heads, uint32_t head_dim,

@@ -83,11 +83,12 @@ static const void *rows_for(struct check_row *row, const struct linear_case *c,
 }
 
 /* Scalar against ref. The error is measured against the terms of each sum, not against the sum,
- * which may cancel. Rounding activations to 8 bits takes 1.6e-5 of their power on average; the bound
- * is for one row of one token. A bias far above all terms leaves the last bit of its own. */
+ * which may cancel. Rounding activations to 8 bits takes 1.6e-5 of their power on average; the
+ * bound is for one row of one token. A bias far above all terms leaves the last bit of its own. */
 static void compare(struct check_row *row, const struct linear_case *c,
                     const struct linear_job *job, const float *x, const float *got) {
-    double error = 0, power = 0, last_bits = 0, limit = kernels_linear_takes_act(c->quant) ? 4e-4 : 1e-12;
+    double error = 0, power = 0, last_bits = 0;
+    double limit = kernels_linear_takes_act(c->quant) ? 4e-4 : 1e-12;
     float *w = check_output(row, c->cols);
     for (uint32_t r = c->row0; r < c->row1; r++) {
         c->quant->decode((const char *)job->w + r * job->row_bytes, w, c->cols / c->quant->block);
