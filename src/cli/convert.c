@@ -9,6 +9,7 @@
 #include "base/os.h"
 #include "base/path.h"
 #include "cli/cli.h"
+#include "format/sampling.h"
 #include "format/source.h"
 #include "models/export.h"
 #include "text/tok.h"
@@ -90,6 +91,7 @@ static ob_status write_file(struct convert *c, const char *path, ob_error *error
     if (!(c->writer = gguf_writer_new())) return error_memory(error, "a GGUF file", 0);
     gguf_put_str(c->writer, "general.name", path_stem(source_path(c->source)));
     ob_status s = put_tokenizer(c, error);
+    if (s == OB_OK) s = source_sampling_put(c->source, c->writer, error);
     if (s != OB_OK) {
         error_at(error, source_path(c->source), NULL, OB_NO_OFFSET);
         return s;

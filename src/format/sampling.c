@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "format/gguf_write.h"
 #include "format/json_pull.h"
 
 static const struct setting {
@@ -62,13 +63,17 @@ static ob_status read_order(const struct source *source, struct source_sampling 
     return OB_OK;
 }
 
+static void gguf_key(const struct setting *of, char key[64]) {
+    snprintf(key, 64, "general.sampling.%s", of->gguf);
+}
+
 static ob_status read_gguf(const struct source *source, struct source_sampling *out,
                            ob_error *error) {
     for (size_t i = 0; i < SOURCE_SAMPLINGS; i++) {
         char key[64];
         double x;
         if (!settings[i].gguf[0]) continue;
-        snprintf(key, sizeof key, "general.sampling.%s", settings[i].gguf);
+        gguf_key(&settings[i], key);
         if (!source_has(source, key)) continue;
         if (!source_f64(source, key, 0, &x) || !take(out, i, x))
             return refuse(error, source_path(source), key, &settings[i]);
@@ -126,4 +131,22 @@ ob_status source_sampling_read(const struct source *source, struct source_sampli
     return source_kind(source) == SOURCE_HF && !source_gguf(source)
                ? read_hf(source, out, error)
                : read_gguf(source, out, error);
+}
+
+ob_status source_sampling_put(const struct source *source, struct gguf_writer *writer,
+                              ob_error *error) {
+    struct source_sampling own = {.settings = {0}};
+    ob_status s = source_sampling_read(source, &own, error);
+    if (s != OB_OK) return s;
+    for (size_t i = 0; i < SOURCE_SAMPLINGS; i++) {
+        const struct setting *of = &settings[i];
+        const char *from = (const char *)&own.settings + of->offset;
+        char key[64];
+        if (!own.given[i] || !of->gguf[0]) continue;
+        gguf_key(of, key);
+        if (of->real) gguf_put_f32(writer, key, *(const float *)(const void *)from);
+        else gguf_put_whole(writer, key, GGUF_I32, (uint32_t)*(const int32_t *)(const void *)from);
+    }
+    if (own.order[0]) gguf_put_str(writer, SOURCE_SAMPLING_ORDER, str_of(own.order));
+    return OB_OK;
 }

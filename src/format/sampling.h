@@ -27,4 +27,9 @@ struct source_sampling {
 ob_status source_sampling_read(const struct source *source, struct source_sampling *out,
                                ob_error *error);
 
+/* Puts what the files say as keys of a GGUF. */
+struct gguf_writer;
+ob_status source_sampling_put(const struct source *source, struct gguf_writer *writer,
+                              ob_error *error);
+
 #endif

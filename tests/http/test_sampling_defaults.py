@@ -82,6 +82,18 @@ def test_a_directory_s_file(llama, tmp_path):
     assert (told['temperature'], told['top_k'], told['top_p']) == (0.25, 3, 0.95)
 
 
+def test_a_converted_directory_keeps_them(llama, tmp_path):
+    folder = shutil.copytree(llama, tmp_path / 'm')
+    (folder / 'generation_config.json').write_text(json.dumps(
+        {'temperature': 0.25, 'top_k': 3, 'top_p': 0.5, 'min_p': 0.125, 'typical_p': 0.75,
+         'repetition_penalty': 1.5}))
+    assert call('convert', folder, tmp_path / 'm.gguf').returncode == 0
+    assert sampling(tmp_path / 'm.gguf') == sampling(folder)
+    ordered = with_keys(tmp_path / 'o.gguf', {'temp': 0.5, 'sequence': 'top_k;temperature'})
+    assert call('convert', ordered, tmp_path / 'again.gguf').returncode == 0
+    assert sampling(tmp_path / 'again.gguf') == sampling(ordered)
+
+
 @pytest.mark.parametrize('keys, key, what', [
     ({'temp': -1.0}, 'general.sampling.temp', 'must be a number from 0 to 1000000'),
     ({'top_p': 'x'}, 'general.sampling.top_p', 'must be a number from 0 to 1'),
