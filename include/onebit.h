@@ -69,6 +69,9 @@ typedef struct ob_request ob_request;
 typedef struct ob_engine_options {
     const char *model;      /* path of a GGUF file or a Hugging Face directory; required */
     const char *device;     /* a name of ob_device_at, or "auto"; NULL = auto */
+    const char *gpu_layers; /* how many of the last layers, the output counted as one, run on the
+                               device, those before on the CPU: a number, or "auto": as many as
+                               its free memory holds; NULL = all */
     const char *cpu_isa;    /* as `1bit devices` lists them ("avx2"); NULL = the best */
     uint32_t threads;       /* 0 = one a fast core, or one a processor of cpu_mask */
     const char *cpu_mask;   /* "0-3,8" or "0xff": the threads run on these alone; NULL = anywhere */

@@ -9,6 +9,7 @@
 ob_engine_options cli_engine_options(const struct options *options) {
     return (ob_engine_options){
         .device = options->device,
+        .gpu_layers = options->gpu_layers,
         .cpu_isa = options->cpu_isa,
         .threads = (uint32_t)options->threads,
         .cpu_mask = options->cpu_mask,

@@ -66,11 +66,15 @@ struct device_type {
                          const struct device_kv *kv, uint32_t tokens, uint32_t logits,
                          struct device_plan **out, ob_error *error);
     void (*release)(struct device *device, struct device_plan **plan);
-    /* Runs a step and waits; logits [step.logits, cols] of float stay valid until the next run of
-     * this plan. A step allocates nothing. */
+    /* Puts in a given value's rows, before a run. */
+    ob_status (*give)(struct device *device, struct device_plan *plan, value_id v, size_t rows,
+                      const float *data, ob_error *error);
+    /* Runs a step and waits; logits [step.logits, cols] of float, NULL if the graph has none, stay
+     * valid until the next run of this plan. A step allocates nothing. */
     ob_status (*run)(struct device *device, struct device_plan *plan, const struct step *step,
                      const float **logits, ob_error *error);
-    /* The rows of another output of the graph (embedding, pooled), as valid as the logits. */
+    /* The rows of another output of the graph (embedding, pooled, what is kept), as valid as the
+     * logits. */
     const float *(*output)(const struct device *device, const struct device_plan *plan,
                            value_id v);
 };

@@ -8,17 +8,30 @@
 #include "engine/pages.h"
 
 struct group {
-    struct device_buffer *buffer;
-    size_t page_bytes;
     struct pages pages;
 };
 
-struct engine {
+enum { PARTS_MAX = 2 };
+
+/* Nodes that run on one device: all, or the first layers or the others. */
+struct part {
     const struct device_type *type;
     struct device *device;
+    uint32_t from, to;             /* nodes of the model's graph */
+    struct graph own;
+    const struct graph *graph;     /* the model's, or own */
+    struct device_plan *plan;
+    struct device_buffer **buffer; /* [groups] NULL: none of its layers is in the group */
+    size_t *page_bytes;            /* [groups] */
+};
+
+struct engine {
+    const struct device_type *type; /* that was asked for; parts may be on the CPU */
+    struct part part[PARTS_MAX];
+    uint32_t parts;
     struct model *model;
     struct arena arena;
-    char describe[128], kv_text[16];
+    char describe[200], kv_text[16];
     const struct quant *weights; /* what matrices of floats become; NULL: they stay */
     struct kv_types kv_type;
     uint32_t threads, context, parallel, step_tokens, step_logits;
@@ -27,11 +40,8 @@ struct engine {
     struct group *group;                  /* [graph.groups] */
     uint32_t groups;
     uint32_t snapshots;                   /* of states, that a sequence may keep */
-    struct device_buffer **group_buffer;  /* the same buffers and sizes, as device_kv wants them */
-    size_t *group_page_bytes;
     bool length_matters;                  /* graph_depends_on_length */
-    uint32_t bound;                       /* weights bound so far */
-    struct device_plan *plan;
+    uint8_t *bound;                       /* [model.weights]: bit i: by part i */
 
     /* One step's arrays, [step_tokens] or [parallel]. */
     int32_t *id;
@@ -51,7 +61,43 @@ struct seq {
     uint32_t snapshots;
 };
 
-/* seq.c: takes the pages for n more tokens; false if the memory does not hold them (then nothing
+/* ---- parts.c ---- */
+
+/* Opens the devices, and says which nodes each runs. */
+ob_status parts_open(struct engine *e, const ob_engine_options *o, ob_error *error);
+ob_status parts_bind(struct engine *e, const ob_engine_options *o, ob_error *error);
+/* The buffers of a group. */
+ob_status parts_open_kv(struct engine *e, uint32_t group, uint64_t pages, ob_error *error);
+ob_status parts_prepare(struct engine *e, ob_error *error);
+void parts_close(struct engine *e);
+/* A step through all of them. */
+ob_status parts_run(struct engine *e, const struct step *step, const float **logits,
+                    ob_error *error);
+/* NULL of NO_VALUE. */
+const float *parts_output(const struct engine *e, value_id v);
+bool parts_copy_page(const struct engine *e, uint32_t group, uint32_t to, uint32_t from);
+
+/* ---- memory.c ---- */
+
+/* Chooses context, snapshots and how many tokens the KV memory holds; takes none yet. */
+ob_status memory_plan(struct engine *e, const ob_engine_options *o, ob_error *error);
+/* Pages of a group when the full groups hold `tokens`. */
+uint64_t memory_pages(const struct engine *e, uint32_t group, uint64_t tokens);
+size_t memory_page_bytes(const struct engine *e, const struct cache_group *group);
+/* Of all groups of the model's graph, or a part's. */
+uint64_t memory_kv(const struct engine *e, const struct graph *g, uint64_t tokens);
+/* Weights that nodes [from, to) use, in bytes, each once. */
+uint64_t memory_weights(const struct engine *e, uint32_t from, uint32_t to);
+bool memory_uses(const struct engine *e, uint32_t from, uint32_t to, const struct weight *w);
+/* The first node of the last n layers, the output counted as one. */
+uint32_t memory_cut(const struct engine *e, uint32_t n);
+/* How many of the last layers, the output counted as one, the part's device has room for. */
+uint32_t memory_layers(const struct engine *e, const ob_engine_options *o,
+                       const struct part *part);
+
+/* ---- seq.c ---- */
+
+/* Takes the pages for n more tokens; false if the memory does not hold them (then nothing
  * has changed). */
 bool seq_grow(struct seq *seq, uint32_t n);
 /* Pages n more tokens need in a group beyond those it has. */

@@ -85,10 +85,7 @@ static bool copy_states(struct seq *seq, uint32_t to, uint32_t from) {
     const struct engine *e = seq->engine;
     for (uint32_t g = 0; g < e->groups; g++) {
         if (group_of(seq, g)->kind != CACHE_STATE) continue;
-        size_t bytes = e->group[g].page_bytes;
-        if (e->type->copy(e->device, e->group[g].buffer, seq->page[g][to] * bytes,
-                          seq->page[g][from] * bytes, bytes, NULL) != OB_OK)
-            return false;
+        if (!parts_copy_page(e, g, seq->page[g][to], seq->page[g][from])) return false;
     }
     return true;
 }

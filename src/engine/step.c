@@ -65,7 +65,7 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
             e->pos[step.tokens++] = seq->length + k;
         }
     }
-    s = e->type->run(e->device, e->plan, &step, logits, error);
+    s = parts_run(e, &step, logits, error);
     for (uint32_t i = 0; i < items; i++) {
         struct seq *seq = item[i].seq;
         uint32_t before = seq->length;
@@ -80,16 +80,12 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
     return s;
 }
 
-static const float *output(const struct engine *e, value_id v) {
-    return v == NO_VALUE ? NULL : e->type->output(e->device, e->plan, v);
-}
-
 const float *engine_embedding(const struct engine *e) {
-    return output(e, e->model->graph.embedding);
+    return parts_output(e, e->model->graph.embedding);
 }
 
 const float *engine_pooled(const struct engine *e, uint32_t *cols) {
     const struct graph *g = &e->model->graph;
     *cols = g->pooled == NO_VALUE ? 0 : g->value[g->pooled].cols;
-    return output(e, g->pooled);
+    return parts_output(e, g->pooled);
 }

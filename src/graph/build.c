@@ -360,7 +360,8 @@ static uint32_t new_cache(struct graph *g, struct cache_group want) {
         g->group[g->groups++] = want;
     }
     if (!grow(g, &g->cache, g->caches, &g->cache_cap, sizeof *g->cache)) return 0;
-    g->cache[g->caches] = (struct cache){.group = i, .slot = g->group[i].layers++};
+    g->cache[g->caches] = (struct cache){
+        .group = i, .slot = g->group[i].layers++, .node = g->nodes - 1};
     return g->caches++;
 }
 

@@ -64,6 +64,8 @@ struct value {
     uint32_t cols;
     enum rows rows;
     uint32_t used; /* ROWS_EXPERTS: experts, so rows, of each token */
+    bool given;    /* of a part of a graph: made before it, put in by device_type.give; */
+    bool kept;     /* read behind it: stays until the end, for device_type.output */
 };
 static inline size_t value_rows(const struct value *v, uint32_t tokens, uint32_t logits,
                                 uint32_t seqs) {
@@ -89,6 +91,7 @@ enum cache_kind { CACHE_FULL, CACHE_WINDOW, CACHE_CHUNK, CACHE_STATE };
  * KV formats. A sequence without a past begins with zeros, whatever the page holds. */
 struct cache {
     uint32_t group, slot;
+    uint32_t node; /* that made it */
 };
 struct cache_group {
     enum cache_kind kind;
@@ -529,6 +532,18 @@ value_id graph_scan(struct graph *g, const struct scan_args *args);
  * vectors as the files have them (time_decay, time_first): the op takes -exp(decay) itself. */
 value_id graph_wkv4(struct graph *g, value_id k, value_id v, struct weight *decay,
                     struct weight *first);
+
+/* ---- parts (part.c): layers on several devices ---- */
+
+/* The first node of that layer; of one past the last: the first behind all layers. */
+uint32_t graph_layer_start(const struct graph *g, int32_t layer);
+/* Can nodes before `at` run on one device, the rest on another? No layer may share the cache of one
+ * on the other side, and what is handed on has a row a token. */
+bool graph_may_cut(const struct graph *g, uint32_t at);
+/* Nodes [from, to), with the values of the whole, of which some are `given` or `kept`, and all its
+ * groups, which hold these nodes' layers alone. Weights are shared; `g` outlives it. */
+bool graph_part(const struct graph *g, uint32_t from, uint32_t to, struct arena *arena,
+                struct graph *out);
 
 /* ---- memory plan (plan.c) ---- */
 

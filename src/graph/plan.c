@@ -2,8 +2,9 @@
  *
  * plan.c: places every value of a graph in one block so that values alive at the same time do not
  * overlap: in order of the nodes, first fit between the values alive now. A value lives from the
- * node that makes it to the last that reads it; the outputs to the end. Inputs of a node are freed
- * after its outputs are placed, so no output shares memory with an input. */
+ * node that makes it (from the start, if it is given) to the last that reads it; the outputs and
+ * what is kept to the end. Inputs of a node are freed after its outputs are placed, so no output
+ * shares memory with an input. */
 #include <stdlib.h>
 
 #include "graph/graph.h"
@@ -27,6 +28,13 @@ static size_t place(struct live *list, uint32_t *count, value_id value, size_t b
     list[i] = (struct live){.value = value, .from = at, .to = at + bytes};
     ++*count;
     return at;
+}
+
+static void place_value(struct graph_plan *plan, const struct graph *g, value_id v, uint32_t tokens,
+                        uint32_t logits, struct live *list, uint32_t *count) {
+    size_t bytes = value_bytes(g, v, tokens, logits), at = place(list, count, v, bytes);
+    plan->offset[v] = at;
+    if (at + bytes > plan->bytes) plan->bytes = at + bytes;
 }
 
 static void drop_dead(struct live *list, uint32_t *count, const uint32_t *last, uint32_t node) {
@@ -53,15 +61,16 @@ struct graph_plan graph_plan_make(const struct graph *g, struct arena *arena, ui
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
         if (outputs[i] != NO_VALUE) last[outputs[i]] = g->nodes;
 
+    for (value_id v = 0; v < g->values; v++)
+        if (g->value[v].kept) last[v] = g->nodes;
+
     uint32_t count = 0;
+    for (value_id v = 0; v < g->values; v++)
+        if (g->value[v].given) place_value(&plan, g, v, tokens, logits, list, &count);
     for (uint32_t i = 0; i < g->nodes; i++) {
         const struct node *n = &g->node[i];
-        for (uint32_t k = 0; k < n->outputs; k++) {
-            size_t bytes = value_bytes(g, n->out[k], tokens, logits);
-            size_t at = place(list, &count, n->out[k], bytes);
-            plan.offset[n->out[k]] = at;
-            if (at + bytes > plan.bytes) plan.bytes = at + bytes;
-        }
+        for (uint32_t k = 0; k < n->outputs; k++)
+            place_value(&plan, g, n->out[k], tokens, logits, list, &count);
         drop_dead(list, &count, last, i);
     }
     return plan;

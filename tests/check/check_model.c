@@ -22,6 +22,7 @@ struct model_case {
     const char *path; /* of the model */
     const struct golden *golden;
     const char *device, *isa, *part;
+    const char *layers; /* that run on the device, the others on the CPU; NULL: all */
 };
 
 /* What a model may differ by. */
@@ -122,7 +123,8 @@ static void run_golden(struct check_row *row, const void *arg) {
     struct whole w;
     whole_open(&w, row, c->path,
                &(ob_engine_options){
-                   .device = c->device, .cpu_isa = c->isa, .kv_type = "f32", .threads = 1});
+                   .device = c->device, .cpu_isa = c->isa, .kv_type = "f32", .threads = 1,
+                   .gpu_layers = c->layers});
     uint32_t n;
     int32_t *id = read_ints(row, c, "input_ids", &want.n);
     int32_t *argmax = read_ints(row, c, "argmax", &n);
@@ -153,6 +155,24 @@ static void run_golden(struct check_row *row, const void *arg) {
     free(argmax);
     free(generated);
     free(logits);
+}
+
+/* The output and the last layer, or the layers that share a cache with it, on the device. */
+static void run_cut(struct check_row *row, const void *arg) {
+    struct model_case c = *(const struct model_case *)arg;
+    char layers[16];
+    ob_error error = {0};
+    struct source *source;
+    if (source_open(c.path, &source, &error) != OB_OK) check_end(row, "%s", error.message);
+    for (uint32_t n = 2; !c.layers || strcmp(error.where, "gpu_layers") == 0; n++) {
+        error = (ob_error){0};
+        c.layers = layers;
+        snprintf(layers, sizeof layers, "%u", n);
+        engine_check(source, &(ob_engine_options){.device = c.device, .gpu_layers = layers},
+                     &error);
+    }
+    source_close(&source);
+    run_golden(row, &c);
 }
 
 /* ---- encoders, classifiers: last states, their mean, and what a head says ---- */
@@ -298,6 +318,7 @@ static void run_family(struct check *check, const struct family *f) {
         check_run(check, run, &c, "%s.ref.a", f->name);
         c.part = "b";
         check_run(check, run, &c, "%s.ref.b", f->name);
+        if (run == run_golden) check_run(check, run_cut, &c, "%s.ref.cut", f->name);
     }
     if (check_device(check)) {
         c.device = check_device(check);

@@ -125,6 +125,8 @@ static void caches_are_shared(void **state) {
     y[2] = graph_attention(&g, q, NO_VALUE, NO_VALUE, &args);
     assert_int_equal(graph_attention_cache(&g, y[1]), 1);
     assert_int_equal(graph_attention_cache(&g, y[2]), 0);
+    assert_false(graph_may_cut(&g, 3)); /* between the cache and who shares it */
+    assert_true(graph_may_cut(&g, 2));
     assert_int_equal(g.node[g.nodes - 1].inputs, 1);
     assert_int_equal(g.caches, 2);
     assert_int_equal(g.groups, 2);
@@ -139,9 +141,42 @@ static void caches_are_shared(void **state) {
     arena_free(&arena);
 }
 
+/* Where every cache and what is handed on lies on one side; a part's slots begin at 0. */
+static void cut_in_parts(void **state) {
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct graph g, first, second;
+    build(&g, &arena);
+    uint32_t at = graph_layer_start(&g, 1);
+    assert_int_equal(g.node[at].layer, 1);
+    assert_int_equal(g.node[at - 1].layer, 0);
+    assert_true(graph_may_cut(&g, at));
+    assert_true(graph_part(&g, 0, at, &arena, &first));
+    assert_true(graph_part(&g, at, g.nodes, &arena, &second));
+    assert_int_equal(first.nodes + second.nodes, g.nodes);
+    assert_int_equal(first.logits, NO_VALUE);
+    assert_int_equal(second.logits, g.logits);
+    uint32_t given = 0; /* the states and the rope table */
+    for (value_id v = 0; v < g.values; v++) {
+        assert_int_equal(first.value[v].kept, second.value[v].given);
+        assert_false(first.value[v].given || second.value[v].kept);
+        given += second.value[v].given;
+    }
+    assert_int_equal(given, 2);
+    for (uint32_t i = 0; i < g.groups; i++)
+        assert_int_equal(first.group[i].layers + second.group[i].layers, g.group[i].layers);
+    assert_int_equal(second.cache[g.caches - 1].slot, 0);
+    /* Rows of experts are not handed on. */
+    uint32_t glu = at;
+    while (g.node[glu].op != OP_glu) glu++;
+    assert_false(graph_may_cut(&g, glu));
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(caches_are_shared),
                                        cmocka_unit_test(caches_group_by_shape),
+                                       cmocka_unit_test(cut_in_parts),
                                        cmocka_unit_test(expert_rows_are_pairs),
                                        cmocka_unit_test(live_values_never_overlap)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,9 @@
 
 enum { VOCAB = 40, COLS = 32, CONTEXT = 256, STEP = 64, PARALLEL = 2, TOKENS = 96 };
 
+static uint64_t stream; /* of random weights */
+
 static struct weight *weight(struct arena *arena, uint32_t rows, uint32_t cols) {
-    static uint64_t stream;
     struct weight *w = arena_alloc(arena, sizeof *w);
     float *data = arena_array(arena, (size_t)rows * cols, sizeof *data);
     assert_true(w && data);
@@ -34,8 +35,10 @@ static void build(struct model *m) {
     struct graph *g = &m->graph;
     static const float decay[HEADS] = {0.9f, 0.99f};
     graph_init(g, &m->arena);
+    stream = 0;
     value_id x = graph_embed(g, weight(&m->arena, VOCAB, COLS), 1);
     for (int layer = 0; layer < 2; layer++) {
+        g->layer = layer;
         struct delta_args delta = {.q = x, .k = x, .v = x, .decay = NO_VALUE, .beta = NO_VALUE,
                                    .heads = HEADS, .k_heads = HEADS, .k_dim = DIM, .v_dim = DIM,
                                    .fixed_decay = decay, .scale = 1};
@@ -51,6 +54,7 @@ static void build(struct model *m) {
         y = graph_add(g, y, graph_attention(g, x, x, x, &attention));
         x = graph_norm(g, graph_add(g, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);
     }
+    g->layer = -1;
     g->logits = graph_linear1(g, graph_gather_rows(g, x), weight(&m->arena, VOCAB, COLS), NULL);
     m->hp.vocab = VOCAB;
 }
@@ -59,22 +63,27 @@ static void make_group(struct engine *e, uint32_t i) {
     const struct cache_group *g = &e->model->graph.group[i];
     bool state = g->kind == CACHE_STATE;
     uint32_t pages = state ? PARALLEL * (1 + e->snapshots) : PARALLEL * CONTEXT / PAGE_TOKENS;
-    size_t bytes = state ? (size_t)g->layers * g->state_floats * sizeof(float)
-                         : (size_t)g->layers * PAGE_TOKENS * g->kv_heads *
-                               kv_position_bytes(e->kv_type, g->k_dim, g->v_dim);
-    e->group[i].page_bytes = e->group_page_bytes[i] = bytes;
-    assert_int_equal(e->type->alloc(e->device, pages * bytes, &e->group[i].buffer, NULL), OB_OK);
-    e->group_buffer[i] = e->group[i].buffer;
+    assert_int_equal(parts_open_kv(e, i, pages, NULL), OB_OK);
     assert_true(pages_init(&e->group[i].pages, pages));
 }
 
-static struct engine *make(uint32_t snapshots) {
+static void open_part(struct engine *e, uint32_t from, uint32_t to) {
+    struct part *p = &e->part[e->parts++];
+    *p = (struct part){.type = device_find("cpu"), .from = from, .to = to, .graph = &p->own};
+    assert_int_equal(p->type->open(&(struct device_options){.threads = 2}, &p->device, NULL),
+                     OB_OK);
+    assert_true(graph_part(&e->model->graph, from, to, &e->arena, &p->own));
+}
+
+/* cut: layers before that one run on a device of their own; 0: there is one device. */
+static struct engine *make_cut(uint32_t snapshots, int32_t cut) {
     struct engine *e = calloc(1, sizeof *e);
     e->model = calloc(1, sizeof *e->model);
     build(e->model);
-    e->type = device_find("cpu");
-    assert_int_equal(e->type->open(&(struct device_options){.threads = 2}, &e->device, NULL),
-                     OB_OK);
+    uint32_t nodes = e->model->graph.nodes;
+    uint32_t at = cut ? graph_layer_start(&e->model->graph, cut) : 0;
+    if (at) open_part(e, 0, at);
+    open_part(e, at, nodes);
     e->kv_type = (struct kv_types){KV_f16, KV_f16};
     e->context = CONTEXT;
     e->parallel = PARALLEL;
@@ -82,18 +91,16 @@ static struct engine *make(uint32_t snapshots) {
     e->snapshots = snapshots;
     e->groups = e->model->graph.groups;
     e->group = arena_array(&e->arena, e->groups, sizeof *e->group);
-    e->group_buffer = arena_array(&e->arena, e->groups, sizeof(struct device_buffer *));
-    e->group_page_bytes = arena_array(&e->arena, e->groups, sizeof(size_t));
     for (uint32_t i = 0; i < e->groups; i++) make_group(e, i);
     e->id = arena_array(&e->arena, STEP, sizeof *e->id);
     e->pos = arena_array(&e->arena, STEP, sizeof *e->pos);
     e->row = arena_array(&e->arena, STEP, sizeof *e->row);
     e->step_seq = arena_array(&e->arena, PARALLEL, sizeof *e->step_seq);
-    struct device_kv kv = {e->kv_type, e->group_buffer, e->group_page_bytes};
-    assert_int_equal(e->type->prepare(e->device, &e->model->graph, &kv, STEP, STEP, &e->plan, NULL),
-                     OB_OK);
+    assert_int_equal(parts_prepare(e, NULL), OB_OK);
     return e;
 }
+
+static struct engine *make(uint32_t snapshots) { return make_cut(snapshots, 0); }
 
 static void close_all(struct engine *e) {
     for (uint32_t g = 0; g < e->groups; g++)
@@ -130,9 +137,7 @@ static void same_rows(uint32_t from, uint32_t to) {
 }
 
 /* What was cut off never happened, at whatever length it is cut. */
-static void rolled_back(void **state) {
-    (void)state;
-    struct engine *e = make(STATE_SNAPSHOTS);
+static void roll_back(struct engine *e) {
     struct seq *a = seq_new(e), *b = seq_new(e);
     feed(e, a, ids, TOKENS, 32, want);
     for (uint32_t cut = 0; cut < 40; cut += 7) {
@@ -151,6 +156,26 @@ static void rolled_back(void **state) {
     seq_free(&a);
     seq_free(&b);
     close_all(e);
+}
+
+static void rolled_back(void **state) {
+    (void)state;
+    roll_back(make(STATE_SNAPSHOTS));
+}
+
+/* Layers on a device each compute what they do on one, whatever the steps. */
+static void on_two_devices(void **state) {
+    (void)state;
+    static float whole[TOKENS * VOCAB];
+    struct engine *e = make(0);
+    struct seq *seq = seq_new(e);
+    feed(e, seq, ids, TOKENS, 32, whole);
+    seq_free(&seq);
+    close_all(e);
+    for (int32_t layer = 1; layer <= 2; layer++) { /* 2: the output alone */
+        roll_back(make_cut(STATE_SNAPSHOTS, layer));
+        assert_memory_equal(want, whole, sizeof whole);
+    }
 }
 
 /* A page that another sequence has used is taken as zeros. */
@@ -235,6 +260,7 @@ int main(void) {
     fill_ids();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rolled_back),
+        cmocka_unit_test(on_two_devices),
         cmocka_unit_test(begins_with_zeros),
         cmocka_unit_test(snapshots_are_few_and_spread),
         cmocka_unit_test(states_are_counted),

@@ -206,7 +206,8 @@ static void cpu_unbind_weight(struct device *device, struct weight *weight) {
     .copy = cpu_copy,                                                                   \
     .bind_weight = cpu_bind_weight, .unbind_weight = cpu_unbind_weight,                 \
     .supports = cpu_supports, .kernel = cpu_kernel,                                     \
-    .prepare = cpu_prepare, .release = cpu_release, .run = cpu_run, .output = cpu_output
+    .prepare = cpu_prepare, .release = cpu_release, .give = cpu_give,            \
+    .run = cpu_run, .output = cpu_output
 
 const struct device_type device_cpu = {
     .name = "cpu", .enumerate = cpu_enumerate, .open = cpu_open, SHARED};

@@ -127,6 +127,8 @@ ob_status cpu_prepare(struct device *device, const struct graph *graph, const st
 void cpu_release(struct device *device, struct device_plan **plan);
 
 /* run.c */
+ob_status cpu_give(struct device *device, struct device_plan *plan, value_id v, size_t rows,
+                   const float *data, ob_error *error);
 ob_status cpu_run(struct device *device, struct device_plan *plan, const struct step *step,
                   const float **logits, ob_error *error);
 const float *cpu_output(const struct device *device, const struct device_plan *plan, value_id v);

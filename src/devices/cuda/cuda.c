@@ -226,6 +226,7 @@ const struct device_type device_cuda = {
     .kernel = cuda_kernel_text,
     .prepare = cuda_prepare,
     .release = cuda_release,
+    .give = cuda_give,
     .run = cuda_run,
     .output = cuda_output,
 };

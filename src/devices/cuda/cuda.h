@@ -128,6 +128,8 @@ CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes
 bool cuda_step_write(struct device_plan *p, const struct step *step);
 
 /* ---- run.c ---- */
+ob_status cuda_give(struct device *device, struct device_plan *plan, value_id v, size_t rows,
+                    const float *data, ob_error *error);
 ob_status cuda_run(struct device *device, struct device_plan *plan, const struct step *step,
                    const float **logits, ob_error *error);
 const float *cuda_output(const struct device *device, const struct device_plan *plan, value_id v);

@@ -5,7 +5,7 @@
  *     struct cuda_step · sequences · id · pos · row · sequence of each token · where each page
  *     table begins, [groups][seqs] · the page tables
  *
- * Its memory grows with the longest contexts seen, doubling. */
+ * Its memory grows with the longest contexts seen, doubling. Given values are put in before. */
 #include <string.h>
 
 #include "devices/cuda/cuda.h"
@@ -100,4 +100,13 @@ bool cuda_step_write(struct device_plan *p, const struct step *step) {
     *first = *out;
     struct cuda_device *d = p->device;
     return cuda_ok(d, d->driver->upload(self, c.host, c.at, d->stream), "the step's upload");
+}
+
+ob_status cuda_give(struct device *device, struct device_plan *p, value_id v, size_t rows,
+                    const float *data, ob_error *error) {
+    struct cuda_device *d = (void *)device;
+    size_t bytes = rows * p->graph->value[v].cols * sizeof *data;
+    cuda_ok(d, d->driver->context_set(d->context), "the GPU");
+    cuda_ok(d, d->driver->upload(cuda_value(p, v), data, bytes, d->stream), "a given value");
+    return cuda_report(d, error);
 }
