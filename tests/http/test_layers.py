@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--gpu-layers: the last layers on the device, those before on the CPU. Plain C stands for a GPU."""
+"""--gpu-layers: the last layers on the device, those before on the CPU. Plain C is the device here."""
 import pathlib
 import subprocess
 
