@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--gpu-layers: the last layers on the device, those before on the CPU. Plain C is the device here."""
+"""--gpu-layers: the last layers on the device, those before on the CPU. Plain C is the device."""
 import pathlib
 import subprocess
 
