@@ -82,6 +82,7 @@ typedef struct ob_engine_options {
     const char *kv_type;    /* "f16" (default), "bf16", "f32", "q8_0", "q4_0"; encoders: "f32" */
     const char *kv_type_k;  /* of the keys alone, of the values alone; NULL = kv_type */
     const char *kv_type_v;
+    bool no_graphs;         /* cuda: each kernel is launched by itself, as profilers want it */
     bool no_mmap;           /* read the weights into memory instead of mapping their files */
     bool mlock;             /* keep them in memory: never swapped out or dropped */
     const char *chat_template; /* in place of the model's: a built-in's name ("chatml", ...; see

@@ -18,6 +18,7 @@ struct device_options {
     uint32_t threads;    /* 0 = one a processor */
     const uint32_t *cpu; /* [threads] where each runs (pool.h), copied; NULL = anywhere */
     const char *cpu_isa; /* NULL = best */
+    bool plain;          /* cuda: no graphs, each kernel is launched by itself */
 };
 
 /* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a

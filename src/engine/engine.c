@@ -108,7 +108,8 @@ static ob_status choose_threads(const ob_engine_options *o, struct topology_choi
 static ob_status open_device(struct engine *e, const ob_engine_options *o, ob_error *error) {
     struct topology_choice on = {0};
     ob_status s = choose_threads(o, &on, error);
-    struct device_options options = {.threads = on.threads, .cpu = on.cpu, .cpu_isa = o->cpu_isa};
+    struct device_options options = {.threads = on.threads, .cpu = on.cpu,
+                                     .cpu_isa = o->cpu_isa, .plain = o->no_graphs};
     if (s == OB_OK) s = e->type->open(&options, &e->device, error);
     free(on.cpu);
     if (s != OB_OK) return s;

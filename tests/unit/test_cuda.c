@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/os.h"
 #include "devices/cuda/cuda.h"
 
@@ -22,8 +23,9 @@
 
 /* ---- the fake ---- */
 
-static int *fails_at, *failure, *launches, *devices;
-static size_t *used, *most;
+static int *fails_at, *failure, *launches, *devices, *graphs;
+static size_t *used, *most, *traced;
+static char **trace;
 
 static void *find(const char *name) {
     static void *library;
@@ -40,14 +42,18 @@ static int find_fake(void **state) {
     failure = find("fake_cuda_failure");
     launches = find("fake_cuda_launches");
     devices = find("fake_cuda_devices");
+    graphs = find("fake_cuda_graphs");
+    trace = find("fake_cuda_trace");
+    traced = find("fake_cuda_traced");
     used = find("fake_cuda_used");
     most = find("fake_cuda_most");
+    log_set_level(LOG_ERROR);
     return 0;
 }
 
 /* ---- a small model: an embedding, attention, products of two formats, logits ---- */
 
-enum { IDS = 32, COLS = 64, PAGES = 4 };
+enum { IDS = 32, COLS = 64, PAGES = 16, TOKENS = 80, SEQS = 3 };
 
 struct model {
     struct arena arena;
@@ -80,37 +86,63 @@ static void model_make(struct model *m) {
     assert_false(g->failed);
 }
 
-/* Everything that an engine does; the status of what fails first. */
-static ob_status run_all(ob_error *error) {
+/* ---- all that an engine has open ---- */
+
+struct session {
     struct model m;
-    struct device *device = NULL;
-    struct device_plan *plan = NULL;
-    struct device_buffer *kv = NULL;
-    const float *logits;
-    const uint32_t page[PAGES] = {3, 0, 1, 2};
-    const uint32_t *const pages[] = {page};
-    const int32_t id[3] = {1, 2, 3};
-    const uint32_t pos[3] = {0, 1, 2}, row[1] = {2};
-    const struct step_seq seq = {.count = 3, .page = pages};
-    const struct step step = {
-        .tokens = 3, .seqs = 1, .logits = 1, .id = id, .pos = pos, .row = row, .seq = &seq};
+    struct device *device;
+    struct device_plan *plan;
+    struct device_buffer *kv;
+};
+
+static ob_status session_open(struct session *s, ob_error *error) {
+    *s = (struct session){.device = NULL};
     const struct kv_types types = {KV_f16, KV_f16};
-    model_make(&m);
+    model_make(&s->m);
     const size_t bytes = PAGE_TOKENS * 2 * kv_position_bytes(types, COLS / 2, COLS / 2);
-    ob_status s = device_cuda.open(&(struct device_options){0}, &device, error);
-    for (uint32_t i = 0; i < m.weights && s == OB_OK; i++)
-        s = device_cuda.bind_weight(device, &m.weight[i], error);
-    if (s == OB_OK) s = device_cuda.alloc(device, PAGES * bytes, &kv, error);
-    const struct device_kv caches = {.type = types, .group = &kv, .page_bytes = &bytes};
-    if (s == OB_OK) s = device_cuda.prepare(device, &m.graph, &caches, 8, 8, &plan, error);
-    if (s == OB_OK) s = device_cuda.run(device, plan, &step, &logits, error);
-    if (plan) device_cuda.release(device, &plan);
-    if (kv) device_cuda.free(device, &kv);
-    for (uint32_t i = 0; i < m.weights && device; i++)
-        device_cuda.unbind_weight(device, &m.weight[i]);
-    device_cuda.close(&device);
-    arena_free(&m.arena);
-    return s;
+    ob_status status = device_cuda.open(&(struct device_options){0}, &s->device, error);
+    for (uint32_t i = 0; i < s->m.weights && status == OB_OK; i++)
+        status = device_cuda.bind_weight(s->device, &s->m.weight[i], error);
+    if (status == OB_OK) status = device_cuda.alloc(s->device, SEQS * PAGES * bytes, &s->kv, error);
+    const struct device_kv caches = {.type = types, .group = &s->kv, .page_bytes = &bytes};
+    if (status != OB_OK) return status;
+    return device_cuda.prepare(s->device, &s->m.graph, &caches, TOKENS, TOKENS, &s->plan, error);
+}
+
+static void session_close(struct session *s) {
+    if (s->plan) device_cuda.release(s->device, &s->plan);
+    if (s->kv) device_cuda.free(s->device, &s->kv);
+    for (uint32_t i = 0; i < s->m.weights && s->device; i++)
+        device_cuda.unbind_weight(s->device, &s->m.weight[i]);
+    device_cuda.close(&s->device);
+    arena_free(&s->m.arena);
+}
+
+/* `count` tokens of each of `seqs` sequences behind `past`, logits of each one's last. */
+static ob_status session_step(struct session *s, uint32_t seqs, uint32_t past, uint32_t count,
+                              ob_error *error) {
+    static const uint32_t page[PAGES] = {3, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const uint32_t *const pages[] = {page};
+    int32_t id[TOKENS] = {0};
+    uint32_t pos[TOKENS], row[SEQS];
+    struct step_seq seq[SEQS];
+    const float *logits;
+    struct step step = {.seqs = seqs, .logits = seqs, .id = id, .pos = pos, .row = row, .seq = seq};
+    for (uint32_t i = 0; i < seqs; i++) {
+        seq[i] = (struct step_seq){.first = step.tokens, .count = count, .past = past,
+                                   .page = pages};
+        for (uint32_t k = 0; k < count; k++) pos[step.tokens++] = past + k;
+        row[i] = step.tokens - 1;
+    }
+    return device_cuda.run(s->device, s->plan, &step, &logits, error);
+}
+
+static ob_status run_all(ob_error *error) {
+    struct session s;
+    ob_status status = session_open(&s, error);
+    if (status == OB_OK) status = session_step(&s, 1, 0, 3, error);
+    session_close(&s);
+    return status;
 }
 
 /* ---- tests ---- */
@@ -161,14 +193,16 @@ static void buffers_keep_what_is_written(void **state) {
     assert_int_equal(*used, 0);
 }
 
+/* Embed, norm, halve, two products of one format in one launch, one of the other, store, split,
+ * merge, add, gather, logits. */
+enum { STEP_LAUNCHES = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 };
+
 static void a_step_launches_its_nodes(void **state) {
     (void)state;
     ob_error error = {0};
     *launches = 0;
     assert_int_equal(run_all(&error), OB_OK);
-    /* Packing and measuring three matrices; embed, norm, halve, two products of one format in one
-     * launch, one of the other, store, split, merge, add, gather, logits. */
-    assert_int_equal(*launches, 3 * 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1);
+    assert_int_equal(*launches, 3 * 2 + STEP_LAUNCHES); /* packing and measuring of matrices */
     assert_int_equal(*used, 0);
 }
 
@@ -192,6 +226,125 @@ static void every_failure_is_said_and_frees_all(void **state) {
     }
 }
 
+/* ---- graphs ---- */
+
+struct traced { char *text; size_t bytes; };
+
+/* What a step launches: kernels, grids and arguments in order. */
+static struct traced trace_of(struct session *s, uint32_t seqs, uint32_t past, uint32_t count) {
+    size_t before = *traced;
+    assert_int_equal(session_step(s, seqs, past, count, NULL), OB_OK);
+    struct traced t = {.bytes = *traced - before};
+    assert_true(t.bytes > 0);
+    t.text = malloc(t.bytes);
+    memcpy(t.text, *trace + before, t.bytes);
+    return t;
+}
+
+static void assert_same(struct traced a, struct traced b) {
+    assert_int_equal(a.bytes, b.bytes);
+    assert_memory_equal(a.text, b.text, a.bytes);
+    free(a.text);
+    free(b.text);
+}
+
+/* Sequences that grow over the end of a split; each step also plainly, on the same plan. */
+static void a_replay_launches_what_plain_steps_do(void **state) {
+    (void)state;
+    struct session s;
+    assert_int_equal(session_open(&s, NULL), OB_OK);
+    bool *plain = &((struct cuda_device *)(void *)s.device)->plain;
+    session_step(&s, SEQS, 1000, 1, NULL); /* the step's memory grows no more */
+    int most_graphs = 0;
+    for (uint32_t past = CUDA_SPLIT - 8; past < CUDA_SPLIT + 8; past++)
+        for (uint32_t seqs = 1; seqs <= SEQS; seqs++)
+            for (uint32_t count = 1; count <= 2; count++) {
+                struct traced graph = trace_of(&s, seqs, past, count);
+                *plain = true;
+                assert_same(graph, trace_of(&s, seqs, past, count));
+                *plain = false;
+                if (*graphs > most_graphs) most_graphs = *graphs;
+            }
+    assert_int_equal(most_graphs, 2 * 2 * SEQS); /* one a shape; two splits or one */
+    session_close(&s);
+    assert_int_equal(*graphs, 0);
+    assert_int_equal(*used, 0);
+}
+
+static void graphs_are_few_and_of_small_steps(void **state) {
+    (void)state;
+    struct session s;
+    assert_int_equal(session_open(&s, NULL), OB_OK);
+    session_step(&s, SEQS, 1000, 1, NULL);
+    for (uint32_t count = 1; count <= 2 * CUDA_GRAPHS; count++)
+        for (int round = 0; round < 3; round++) {
+            assert_int_equal(session_step(&s, 1, 0, count, NULL), OB_OK);
+            assert_true(*graphs <= CUDA_GRAPHS);
+        }
+    assert_int_equal(*graphs, CUDA_GRAPHS);
+    /* Memory of a step that grows moves: what was recorded is gone. */
+    session_step(&s, SEQS, 900, 26, NULL);
+    assert_int_equal(*graphs, 0);
+    for (int round = 0; round < 3; round++)
+        assert_int_equal(session_step(&s, 1, 0, CUDA_GRAPH_TOKENS + 1, NULL), OB_OK);
+    assert_int_equal(*graphs, 0);
+    session_close(&s);
+    assert_int_equal(*used, 0);
+}
+
+/* Each call of a recording failing once: the step is launched plainly, and all later ones. */
+static void a_failed_recording_is_no_failure(void **state) {
+    (void)state;
+    *failure = 2;
+    /* Begin, launches, end, instantiate; the first call is the step's own upload. */
+    for (int n = 2; n < 2 + 1 + STEP_LAUNCHES + 1 + 1; n++) {
+        struct session s;
+        assert_int_equal(session_open(&s, NULL), OB_OK);
+        struct traced first = trace_of(&s, 1, 0, 3);
+        *fails_at = n;
+        struct traced second = trace_of(&s, 1, 0, 3);
+        assert_int_equal(*fails_at, 0);
+        assert_true(((struct cuda_device *)(void *)s.device)->plain);
+        assert_same(first, second);
+        assert_int_equal(session_step(&s, 1, 0, 3, NULL), OB_OK);
+        assert_int_equal(*graphs, 0);
+        session_close(&s);
+        assert_int_equal(*used, 0);
+    }
+}
+
+static void a_failed_replay_is_said(void **state) {
+    (void)state;
+    struct session s;
+    ob_error error = {0};
+    assert_int_equal(session_open(&s, NULL), OB_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(session_step(&s, 1, 0, 3, NULL), OB_OK);
+    *fails_at = 2;
+    *failure = 999;
+    assert_int_equal(session_step(&s, 1, 0, 3, &error), OB_ERR_IO);
+    assert_non_null(strstr(error.message, "a step"));
+    assert_int_equal(session_step(&s, 1, 0, 3, NULL), OB_OK);
+    session_close(&s);
+    assert_int_equal(*used, 0);
+}
+
+static void a_driver_without_graphs_serves(void **state) {
+    (void)state;
+    char why[128];
+    struct cuda_driver *driver = (struct cuda_driver *)cuda_driver(why, sizeof why);
+    CUresult (*launch)(CUgraphExec, CUstream) = driver->graph_launch;
+    driver->graph_launch = NULL;
+    ob_device found = {0};
+    device_cuda.enumerate(&found);
+    assert_non_null(strstr(found.text, "no CUDA graphs"));
+    struct session s;
+    assert_int_equal(session_open(&s, NULL), OB_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(session_step(&s, 1, 0, 3, NULL), OB_OK);
+    assert_int_equal(*graphs, 0);
+    session_close(&s);
+    driver->graph_launch = launch;
+}
+
 static void memory_that_is_short_is_said(void **state) {
     (void)state;
     ob_error error = {0};
@@ -210,6 +363,11 @@ int main(void) {
         cmocka_unit_test(buffers_keep_what_is_written),
         cmocka_unit_test(a_step_launches_its_nodes),
         cmocka_unit_test(every_failure_is_said_and_frees_all),
+        cmocka_unit_test(a_replay_launches_what_plain_steps_do),
+        cmocka_unit_test(graphs_are_few_and_of_small_steps),
+        cmocka_unit_test(a_failed_recording_is_no_failure),
+        cmocka_unit_test(a_failed_replay_is_said),
+        cmocka_unit_test(a_driver_without_graphs_serves),
         cmocka_unit_test(memory_that_is_short_is_said),
     };
     return cmocka_run_group_tests(tests, find_fake, NULL);

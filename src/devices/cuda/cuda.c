@@ -43,7 +43,8 @@ static void describe_first(const struct cuda_driver *driver, ob_device *out) {
     driver->device_attribute(&major, CUDA_ATTRIBUTE_MAJOR, device);
     driver->device_attribute(&minor, CUDA_ATTRIBUTE_MINOR, device);
     out->memory_total = out->memory_available = bytes;
-    snprintf(out->text, sizeof out->text, "%s (sm_%d%d)", name, major, minor);
+    snprintf(out->text, sizeof out->text, "%s (sm_%d%d)%s", name, major, minor,
+             cuda_has_graphs(driver) ? "" : "; no CUDA graphs: the driver is too old");
 }
 
 static void cuda_enumerate(ob_device *out) {
@@ -106,6 +107,7 @@ static ob_status cuda_open(const struct device_options *options, struct device *
     *out = &d->base;
     d->base.type = &device_cuda;
     d->driver = cuda_driver(have.text, sizeof have.text);
+    d->plain = options->plain || !cuda_has_graphs(d->driver);
     ob_status status = open_context(d, (int)options->index) ? OB_OK : cuda_report(d, error);
     if (status == OB_OK) status = cuda_images_load(d, error);
     if (status != OB_OK) cuda_close(out);

@@ -8,6 +8,7 @@
  *     weights.c  weights on the GPU
  *     plan.c     supports, prepare: all memory a step needs
  *     step.c     what a step is, for the kernels
+ *     replay.c   a step that was launched before as one CUDA graph
  *     run.c      one step: the nodes in order; linear.c, attention.c, index.c, states.c: theirs
  *     kernels/   CUDA C
  *
@@ -40,6 +41,8 @@ struct cuda_device {
     CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
     struct { CUfunction few, some, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
     void *staging;      /* pinned */
+    bool plain;         /* every kernel is launched by itself (replay.c) */
+    uint32_t split_shared[3]; /* bytes that attention's kernels were allowed */
     CUresult failed;    /* 0: nothing */
     const char *at;     /* what failed */
     char name[128];
@@ -68,6 +71,26 @@ struct cuda_node {
     CUdeviceptr extra[3];                   /* tables of a rope_table, of an attention, ... */
 };
 
+enum { CUDA_SPLIT = 512 /* positions that attention sums apart, as in kernels/cache.cuh */ };
+
+/* All of a step that launches depend on; the rest is data on the GPU. Nodes see nothing else of
+ * it, so that equal shapes are equal launches. */
+struct cuda_shape {
+    CUdeviceptr memory; /* where the step lies */
+    uint32_t tokens, seqs, logits;
+    uint32_t longest;   /* tokens of the sequence that has most in the step */
+    uint32_t end;       /* positions of the longest context, up to a multiple of CUDA_SPLIT */
+};
+
+/* A shape that was run lately: once, then there is no graph yet, or more often. */
+struct cuda_graph {
+    struct cuda_shape shape;
+    CUgraphExec exec;
+    size_t bytes;  /* of the GPU, about */
+    uint64_t used; /* the run that used it last; 0: free */
+};
+enum { CUDA_GRAPHS = 16, CUDA_GRAPH_TOKENS = 64 };
+
 struct device_plan {
     struct cuda_device *device;
     const struct graph *graph;
@@ -89,7 +112,9 @@ struct device_plan {
     struct { CUdeviceptr first, token, expert, pair; } groups;
     struct { void *host; CUdeviceptr device; size_t bytes; struct cuda_step at; } step_memory;
     void *output[3];           /* pinned: logits, embedding, pooled */
-    const struct step *step;
+    struct cuda_shape shape;   /* of the step that runs */
+    struct cuda_graph graphs[CUDA_GRAPHS];
+    uint64_t runs;
 };
 
 /* ---- cuda.c ---- */
@@ -124,8 +149,14 @@ CUdeviceptr cuda_plan_memory(struct device_plan *p, size_t bytes); /* owned; 0 o
 CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes);
 
 /* ---- step.c ---- */
-/* Puts the step on the GPU; false: noted. */
+/* Puts the step on the GPU, and its shape into the plan; false: noted. */
 bool cuda_step_write(struct device_plan *p, const struct step *step);
+
+/* ---- replay.c ---- */
+bool cuda_has_graphs(const struct cuda_driver *driver);
+/* What `launch` launches, as a graph where this shape came before. */
+void cuda_replay(struct device_plan *p, void (*launch)(struct device_plan *p));
+void cuda_drop_graphs(struct device_plan *p);
 
 /* ---- run.c ---- */
 ob_status cuda_run(struct device *device, struct device_plan *plan, const struct step *step,
@@ -142,8 +173,8 @@ static inline void cuda_run_kernel(struct device_plan *p, enum cuda_kernel k, st
 void cuda_run_each(struct device_plan *p, enum cuda_kernel k, uint64_t n, const void *args);
 
 static inline uint32_t cuda_rows(const struct device_plan *p, value_id v) {
-    return (uint32_t)value_rows(&p->graph->value[v], p->step->tokens, p->step->logits,
-                                p->step->seqs);
+    return (uint32_t)value_rows(&p->graph->value[v], p->shape.tokens, p->shape.logits,
+                                p->shape.seqs);
 }
 static inline uint32_t cuda_cols(const struct device_plan *p, value_id v) {
     return p->graph->value[v].cols;
@@ -163,6 +194,8 @@ void cuda_linear_experts(struct device_plan *p, const struct node *n);
 void cuda_linear_heads(struct device_plan *p, const struct node *n);
 void cuda_route(struct device_plan *p, const struct node *n);
 void cuda_attention(struct device_plan *p, const struct node *n);
+/* Sets what a block may have of shared memory, for all its launches. */
+bool cuda_attention_allow(struct device_plan *p, const struct node *n);
 size_t cuda_attention_parts(const struct device_plan *p, const struct node *n); /* bytes, least */
 struct cuda_cache cuda_cache_of(const struct device_plan *p, uint32_t cache);
 void cuda_cache_store(struct device_plan *p, const struct cuda_cache *cache, CUdeviceptr k,

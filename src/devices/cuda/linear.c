@@ -146,7 +146,7 @@ void cuda_route(struct device_plan *p, const struct node *n) {
                               .expert_scale = cuda_info(p, n)->bias[1],
                               .y = cuda_value(p, n->out[0]),
                               .scratch = p->scratch,
-                              .tokens = p->step->tokens,
+                              .tokens = p->shape.tokens,
                               .experts = cuda_cols(p, n->in[0]),
                               .used = r->used,
                               .always = r->always,

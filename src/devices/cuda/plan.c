@@ -204,6 +204,9 @@ static bool fill(struct device_plan *p, const struct device_kv *kv) {
     p->kv_type = kv->type;
     for (uint32_t i = 0; i < nodes; i++)
         if (!make_node(p, &p->graph->node[i], &p->info[i])) return false;
+    for (uint32_t i = 0; i < nodes; i++)
+        if (p->graph->node[i].op == OP_attention && !cuda_attention_allow(p, &p->graph->node[i]))
+            return false;
     return reserve(p) && make_outputs(p);
 }
 
@@ -237,6 +240,7 @@ void cuda_release(struct device *device, struct device_plan **plan) {
     if (!p) return;
     const struct cuda_driver *call = p->device->driver;
     call->context_set(p->device->context);
+    cuda_drop_graphs(p);
     for (uint32_t i = 0; i < p->bound_count; i++) cuda_unbind_weight(device, p->bound[i]);
     for (uint32_t i = 0; i < p->owned_count; i++) call->memory_free(p->owned[i]);
     for (int i = 0; i < 3; i++)

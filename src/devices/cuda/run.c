@@ -194,7 +194,7 @@ static void run_pool(struct device_plan *p, const struct node *n) {
                              .seq = p->step_memory.at.seq,
                              .kind = n->u.pool.kind,
                              .cols = cuda_cols(p, n->out[0])};
-    struct cuda_grid grid = {(args.cols + EACH - 1) / EACH, p->step->seqs, 1, EACH, 0};
+    struct cuda_grid grid = {(args.cols + EACH - 1) / EACH, p->shape.seqs, 1, EACH, 0};
     cuda_run_kernel(p, CUDA_pool, grid, &args);
 }
 
@@ -253,7 +253,7 @@ static void move_pairs(struct device_plan *p, const struct node *n, enum cuda_mo
     struct cuda_move args = {.a = cuda_value(p, n->in[0]),
                              .index = p->groups.pair,
                              .y = cuda_value(p, n->out[0]),
-                             .n = (uint64_t)p->step->tokens * cuda_cols(p, wide),
+                             .n = (uint64_t)p->shape.tokens * cuda_cols(p, wide),
                              .kind = kind,
                              .cols = cuda_cols(p, wide) / used};
     cuda_run_each(p, CUDA_move, args.n, &args);
@@ -293,7 +293,7 @@ static void embed(struct device_plan *p, const struct node *n, bool ids, int32_t
                               .id = ids ? p->step_memory.at.id : 0,
                               .pos = p->step_memory.at.pos,
                               .y = cuda_value(p, n->out[0]),
-                              .tokens = p->step->tokens,
+                              .tokens = p->shape.tokens,
                               .offset = offset,
                               .scale = scale};
     cuda_run_kernel(p, CUDA_embed, (struct cuda_grid){args.tokens, 1, 1, EACH, 0}, &args);
@@ -319,7 +319,7 @@ static void run_rope_table(struct device_plan *p, const struct node *n) {
                                    .magnitude_long = a->magnitude_long,
                                    .dynamic = a->dynamic,
                                    .base = a->base};
-    struct cuda_grid grid = {(a->half + EACH - 1) / EACH, p->step->tokens, 1, EACH, 0};
+    struct cuda_grid grid = {(a->half + EACH - 1) / EACH, p->shape.tokens, 1, EACH, 0};
     cuda_run_kernel(p, CUDA_rope_table, grid, &args);
 }
 static void run_rope(struct device_plan *p, const struct node *n) {
@@ -327,7 +327,7 @@ static void run_rope(struct device_plan *p, const struct node *n) {
     struct cuda_rope args = {.x = cuda_value(p, n->in[0]),
                              .table = cuda_value(p, n->in[1]),
                              .y = cuda_value(p, n->out[0]),
-                             .n = (uint64_t)p->step->tokens * heads * (dim - half),
+                             .n = (uint64_t)p->shape.tokens * heads * (dim - half),
                              .heads = heads,
                              .head_dim = dim,
                              .half = half,
@@ -393,15 +393,17 @@ static void download(struct device_plan *p, value_id v, void *to) {
     if (bytes) cuda_ok(d, d->driver->download(to, cuda_value(p, v), bytes, d->stream), "download");
 }
 
+static void launch_nodes(struct device_plan *p) {
+    for (uint32_t i = 0; i < p->graph->nodes && !p->device->failed; i++)
+        run_op[p->graph->node[i].op](p, &p->graph->node[i]);
+}
+
 ob_status cuda_run(struct device *device, struct device_plan *p, const struct step *step,
                    const float **logits, ob_error *error) {
     struct cuda_device *d = (void *)device;
     assert(step->tokens <= p->tokens && step->logits <= p->logits);
-    p->step = step;
     cuda_ok(d, d->driver->context_set(d->context), "the GPU");
-    if (cuda_step_write(p, step))
-        for (uint32_t i = 0; i < p->graph->nodes && !d->failed; i++)
-            run_op[p->graph->node[i].op](p, &p->graph->node[i]);
+    if (cuda_step_write(p, step) && !d->failed) cuda_replay(p, launch_nodes);
     download(p, p->graph->logits, p->output[0]);
     download(p, p->graph->embedding, p->output[1]);
     download(p, p->graph->pooled, p->output[2]);
