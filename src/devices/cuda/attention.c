@@ -4,7 +4,7 @@
 
 #include "devices/cuda/cuda.h"
 
-enum { SPLIT = CUDA_SPLIT, THREADS = 128, SPLIT_THREADS = 256 };
+enum { SPLIT = CUDA_SPLIT, THREADS = 128, SPLIT_THREADS = 128 };
 
 static size_t part_bytes(const struct cache_group *g) {
     return (2 + (size_t)g->v_dim) * sizeof(float);

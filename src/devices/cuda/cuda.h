@@ -71,7 +71,7 @@ struct cuda_node {
     CUdeviceptr extra[3];                   /* tables of a rope_table, of an attention, ... */
 };
 
-enum { CUDA_SPLIT = 512 /* positions that attention sums apart, as in kernels/cache.cuh */ };
+enum { CUDA_SPLIT = 128 /* positions that attention sums apart, as in kernels/cache.cuh */ };
 
 /* All of a step that launches depend on; the rest is data on the GPU. Nodes see nothing else of
  * it, so that equal shapes are equal launches. */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "devices/cuda/cuda.h"
 
-enum { PARTS = 64 << 20 /* bytes of attention's parts, at least */ };
+enum { PARTS = 128 << 20 /* bytes of attention's parts, at least */ };
 
 /* ---- supports ---- */
 
