@@ -19,6 +19,7 @@ struct device_options {
     const uint32_t *cpu; /* [threads] where each runs (pool.h), copied; NULL = anywhere */
     const char *cpu_isa; /* NULL = best */
     bool plain;          /* cuda: no graphs, each kernel is launched by itself */
+    bool unfused;        /* cuda: a node's kernels are its own */
 };
 
 /* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a

@@ -51,14 +51,14 @@ static int find_fake(void **state) {
     return 0;
 }
 
-/* ---- a small model: an embedding, attention, products of two formats, logits ---- */
+/* ---- a small model: an embedding, attention, products of two formats, a glu, logits ---- */
 
 enum { IDS = 32, COLS = 64, PAGES = 16, TOKENS = 80, SEQS = 3 };
 
 struct model {
     struct arena arena;
     struct graph graph;
-    struct weight weight[6];
+    struct weight weight[10];
     uint32_t weights;
 };
 
@@ -71,9 +71,12 @@ static struct weight *weight_new(struct model *m, enum quant_index quant, uint32
 }
 
 static void model_make(struct model *m) {
+    static const float freq[COLS / 4] = {1};
     *m = (struct model){.weights = 0};
     struct graph *g = &m->graph;
     graph_init(g, &m->arena);
+    const struct rope_table_args angles = {.freq = freq, .magnitude = 1, .half = COLS / 4};
+    value_id table = graph_rope_table(g, &angles), up[2];
     value_id x = graph_embed(g, weight_new(m, QUANT_q8_0, IDS), 1), qkv[3];
     struct weight *w[3] = {weight_new(m, QUANT_q8_0, COLS), weight_new(m, QUANT_f32, COLS),
                            weight_new(m, QUANT_q8_0, COLS)};
@@ -81,7 +84,13 @@ static void model_make(struct model *m) {
     graph_linear(g, x, 3, w, (struct weight *[3]){NULL}, qkv);
     struct attention_args args = {
         .heads = 2, .kv_heads = 2, .k_dim = COLS / 2, .v_dim = COLS / 2, .scale = 0.1f};
+    for (int i = 0; i < 2; i++) qkv[i] = graph_rope(g, qkv[i], table, 2, COLS / 2, false);
     x = graph_add(g, x, graph_attention(g, qkv[0], qkv[1], qkv[2], &args));
+    value_id h = graph_norm(g, x, weight_new(m, QUANT_f32, 1), NULL, NORM_RMS, 1e-5f, COLS);
+    struct weight *gate_up[2] = {weight_new(m, QUANT_q8_0, COLS), weight_new(m, QUANT_q8_0, COLS)};
+    graph_linear(g, h, 2, gate_up, (struct weight *[2]){NULL}, up);
+    h = graph_glu(g, up[0], up[1], ACT_SILU);
+    x = graph_add(g, x, graph_linear1(g, h, weight_new(m, QUANT_q8_0, COLS), NULL));
     g->logits = graph_linear1(g, graph_gather_rows(g, x), weight_new(m, QUANT_f32, IDS), NULL);
     assert_false(g->failed);
 }
@@ -95,18 +104,23 @@ struct session {
     struct device_buffer *kv;
 };
 
-static ob_status session_open(struct session *s, ob_error *error) {
+static ob_status session_open_with(struct session *s, struct device_options options,
+                                   ob_error *error) {
     *s = (struct session){.device = NULL};
     const struct kv_types types = {KV_f16, KV_f16};
     model_make(&s->m);
     const size_t bytes = PAGE_TOKENS * 2 * kv_position_bytes(types, COLS / 2, COLS / 2);
-    ob_status status = device_cuda.open(&(struct device_options){0}, &s->device, error);
+    ob_status status = device_cuda.open(&options, &s->device, error);
     for (uint32_t i = 0; i < s->m.weights && status == OB_OK; i++)
         status = device_cuda.bind_weight(s->device, &s->m.weight[i], error);
     if (status == OB_OK) status = device_cuda.alloc(s->device, SEQS * PAGES * bytes, &s->kv, error);
     const struct device_kv caches = {.type = types, .group = &s->kv, .page_bytes = &bytes};
     if (status != OB_OK) return status;
     return device_cuda.prepare(s->device, &s->m.graph, &caches, TOKENS, TOKENS, &s->plan, error);
+}
+
+static ob_status session_open(struct session *s, ob_error *error) {
+    return session_open_with(s, (struct device_options){0}, error);
 }
 
 static void session_close(struct session *s) {
@@ -193,17 +207,47 @@ static void buffers_keep_what_is_written(void **state) {
     assert_int_equal(*used, 0);
 }
 
-/* Embed, norm, halve, two products of one format in one launch, one of the other, store, split,
- * merge, add, gather, logits. */
-enum { STEP_LAUNCHES = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 };
+/* Embed, angles; norm that halves, two products of one format in one launch, one of the other; rope
+ * and store, split, merge, add; norm that halves, two products, glu that halves, a product, add;
+ * gather, logits. */
+enum { STEP_LAUNCHES = 2 + 3 + 4 + 5 + 2 };
 
 static void a_step_launches_its_nodes(void **state) {
     (void)state;
     ob_error error = {0};
     *launches = 0;
-    assert_int_equal(run_all(&error), OB_OK);
-    assert_int_equal(*launches, 3 * 2 + STEP_LAUNCHES); /* packing and measuring of matrices */
+    ob_status status = run_all(&error);
+    if (status != OB_OK) print_error("%s\n", error.message);
+    assert_int_equal(status, OB_OK);
+    assert_int_equal(*launches, 6 * 2 + STEP_LAUNCHES); /* packing and measuring of matrices */
     assert_int_equal(*used, 0);
+}
+
+static uint32_t kernels_in(const char *name, size_t from) {
+    uint32_t n = 0;
+    size_t length = strlen(name) + 1;
+    for (size_t i = from; i + length <= *traced; i++)
+        n += (i == from || (*trace)[i - 1] == 0) && memcmp(*trace + i, name, length) == 0;
+    return n;
+}
+
+/* What is fused, and what it replaces, is there where it must be. */
+static void fusions_are_chosen_once(void **state) {
+    (void)state;
+    static const struct { const char *kernel; uint32_t fused, alone; } row[] = {
+        {"attention_store", 0, 1}, {"glu_row", 1, 0}, {"halve", 0, 3}, {"map", 2, 3},
+        {"rope", 0, 2},            {"rope_store", 1, 0}, {"rows", 2, 2}};
+    for (int alone = 0; alone < 2; alone++) {
+        struct session s;
+        assert_int_equal(
+            session_open_with(&s, (struct device_options){.unfused = alone != 0}, NULL), OB_OK);
+        size_t from = *traced;
+        assert_int_equal(session_step(&s, 2, 0, 3, NULL), OB_OK);
+        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+            assert_int_equal(kernels_in(row[i].kernel, from),
+                             alone ? row[i].alone : row[i].fused);
+        session_close(&s);
+    }
 }
 
 static void every_failure_is_said_and_frees_all(void **state) {
@@ -222,7 +266,7 @@ static void every_failure_is_said_and_frees_all(void **state) {
             assert_int_not_equal(s, OB_OK);
             assert_true(error.message[0] != 0);
         }
-        assert_int_equal(n, 93); /* calls of a run that may fail, and one */
+        assert_int_equal(n, 145); /* calls of a run that may fail, and one */
     }
 }
 
@@ -362,6 +406,7 @@ int main(void) {
         cmocka_unit_test(bad_options_are_named),
         cmocka_unit_test(buffers_keep_what_is_written),
         cmocka_unit_test(a_step_launches_its_nodes),
+        cmocka_unit_test(fusions_are_chosen_once),
         cmocka_unit_test(every_failure_is_said_and_frees_all),
         cmocka_unit_test(a_replay_launches_what_plain_steps_do),
         cmocka_unit_test(graphs_are_few_and_of_small_steps),

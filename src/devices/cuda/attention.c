@@ -52,6 +52,21 @@ void cuda_cache_store(struct device_plan *p, const struct cuda_cache *cache, CUd
     cuda_run_kernel(p, CUDA_attention_store, grid, &args);
 }
 
+/* q and k are turned on the way. */
+static void rope_and_store(struct device_plan *p, const struct node *n,
+                           const struct cuda_cache *cache) {
+    const struct cuda_node *info = cuda_info(p, n);
+    struct cuda_rope_store args = {.q = cuda_rope_args(p, info->rope[0]),
+                                   .k = cuda_rope_args(p, info->rope[1]),
+                                   .store = {.cache = *cache,
+                                             .step = p->step_memory.device,
+                                             .v = cuda_value(p, n->in[2])}};
+    args.k.y = 0;
+    uint32_t heads = args.q.heads + 2 * cache->kv_heads;
+    cuda_run_kernel(p, CUDA_rope_store, (struct cuda_grid){p->shape.tokens, heads, 1, 64, 0},
+                    &args);
+}
+
 /* Splits up to the last entry that any row sees. */
 static uint32_t splits_of(const struct device_plan *p, uint32_t every) {
     return (p->shape.end / every + SPLIT - 1) / SPLIT;
@@ -154,7 +169,8 @@ void cuda_attention(struct device_plan *p, const struct node *n) {
     uint32_t biases = args.by_distance ? n->u.attention.by_distance : n->u.attention.by_key;
     if (biases) args.distances = cuda_cols(p, n->in[biases]) / heads;
     if (args.offsets) args.distances = 2 * args.reach + 1;
-    if (!n->u.attention.shares)
+    if (info->rope[0]) rope_and_store(p, n, &args.cache);
+    else if (!n->u.attention.shares)
         cuda_cache_store(p, &args.cache, cuda_value(p, n->in[1]), cuda_value(p, n->in[2]));
     args.splits = args.own;
     if (n->u.attention.beside) {

@@ -107,6 +107,7 @@ static ob_status cuda_open(const struct device_options *options, struct device *
     *out = &d->base;
     d->base.type = &device_cuda;
     d->driver = cuda_driver(have.text, sizeof have.text);
+    d->unfused = options->unfused;
     d->plain = options->plain || !cuda_has_graphs(d->driver);
     ob_status status = open_context(d, (int)options->index) ? OB_OK : cuda_report(d, error);
     if (status == OB_OK) status = cuda_images_load(d, error);

@@ -7,6 +7,7 @@
  *     cuda.c     open, memory, buffers
  *     weights.c  weights on the GPU
  *     plan.c     supports, prepare: all memory a step needs
+ *     fuse.c     which nodes share a kernel
  *     step.c     what a step is, for the kernels
  *     replay.c   a step that was launched before as one CUDA graph
  *     run.c      one step: the nodes in order; linear.c, attention.c, index.c, states.c: theirs
@@ -42,6 +43,7 @@ struct cuda_device {
     struct { CUfunction few, some, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
     void *staging;      /* pinned */
     bool plain;         /* every kernel is launched by itself (replay.c) */
+    bool unfused;       /* a node's kernels are its own */
     uint32_t split_shared[3]; /* bytes that attention's kernels were allowed */
     CUresult failed;    /* 0: nothing */
     const char *at;     /* what failed */
@@ -69,6 +71,10 @@ struct cuda_node {
     CUdeviceptr weight, bias[NODE_OUTPUTS]; /* vectors as F32, or what weights.c makes of a matrix
                                                for the op; 0: none */
     CUdeviceptr extra[3];                   /* tables of a rope_table, of an attention, ... */
+    bool halves;                            /* its output is halved by its own kernel */
+    bool halved;                            /* of a linear: its input is halved already */
+    bool later;                             /* a rope that runs with the attention behind it: */
+    const struct node *rope[2];             /* of q and of k; NULL: none */
 };
 
 enum { CUDA_SPLIT = 128 /* positions that attention sums apart, as in kernels/cache.cuh */ };
@@ -107,7 +113,7 @@ struct device_plan {
     uint32_t bound_count;
 
     CUdeviceptr values, parts, scratch;
-    CUdeviceptr act, act_scale; /* halved inputs of the linear node that runs */
+    CUdeviceptr act, act_scale; /* halved inputs of the next linear node */
     size_t parts_bytes, scratch_bytes;
     struct { CUdeviceptr first, token, expert, pair; } groups;
     struct { void *host; CUdeviceptr device; size_t bytes; struct cuda_step at; } step_memory;
@@ -147,6 +153,10 @@ ob_status cuda_prepare(struct device *device, const struct graph *graph, const s
 void cuda_release(struct device *device, struct device_plan **plan);
 CUdeviceptr cuda_plan_memory(struct device_plan *p, size_t bytes); /* owned; 0 on failure */
 CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes);
+
+/* ---- fuse.c ---- */
+/* Marks in the nodes what runs together; false: out of memory. */
+bool cuda_fuse(struct device_plan *p);
 
 /* ---- step.c ---- */
 /* Puts the step on the GPU, and its shape into the plan; false: noted. */
@@ -188,6 +198,10 @@ static inline const struct cuda_node *cuda_info(const struct device_plan *p, con
 }
 
 /* ---- the nodes ---- */
+struct cuda_rope cuda_rope_args(const struct device_plan *p, const struct node *n);
+bool cuda_is_halving(const struct node *n); /* a linear with weights of mma.cu */
+/* Rows of v, to p->act. */
+struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v);
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows); /* halved inputs */
 void cuda_linear(struct device_plan *p, const struct node *n);
 void cuda_linear_experts(struct device_plan *p, const struct node *n);

@@ -207,7 +207,7 @@ static bool fill(struct device_plan *p, const struct device_kv *kv) {
     for (uint32_t i = 0; i < nodes; i++)
         if (p->graph->node[i].op == OP_attention && !cuda_attention_allow(p, &p->graph->node[i]))
             return false;
-    return reserve(p) && make_outputs(p);
+    return (p->device->unfused || cuda_fuse(p)) && reserve(p) && make_outputs(p);
 }
 
 ob_status cuda_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,

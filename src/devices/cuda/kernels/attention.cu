@@ -9,17 +9,55 @@
  * so a row's bits depend on its own positions alone, not on the tile.
  */
 #include "devices/cuda/kernels/cache.cuh"
+#include "devices/cuda/kernels/rope.cuh"
+
+/* Where KV head h of token t is stored; NULL: the cache has no entry of its position. */
+struct place { uint8_t *block; uint32_t slot; };
+
+__device__ struct place place_of(const struct cuda_store &a, uint32_t t, uint32_t h) {
+    const struct cuda_cache &c = a.cache;
+    uint32_t pos = a.step->pos[t], entry = pos / c.every;
+    if ((pos + 1) % c.every != 0) return {NULL, 0};
+    return {block_of(c, a.step, a.step->seq_of[t], entry / PAGE, h), entry % PAGE};
+}
+__device__ void store_key(const struct cuda_cache &c, const struct place &to, const float *k) {
+    put_row(to.block + to.slot * c.k_bytes, c.k_type, k, c.k_dim, true);
+}
+__device__ void store_value(const struct cuda_cache &c, const struct place &to, const float *v) {
+    put_row(to.block + c.v_at + to.slot * c.v_bytes, c.v_type, v, c.v_dim, false);
+}
 
 KERNEL_FN(attention_store, struct cuda_store) {
-    uint32_t t = blockIdx.x, h = blockIdx.y, pos = a.step->pos[t];
+    uint32_t t = blockIdx.x, h = blockIdx.y;
     const struct cuda_cache &c = a.cache;
-    uint32_t entry = pos / c.every, slot = entry % PAGE;
-    if ((pos + 1) % c.every != 0) return;
-    uint8_t *block = block_of(c, a.step, a.step->seq_of[t], entry / PAGE, h);
+    struct place to = place_of(a, t, h);
+    if (!to.block) return;
     size_t row = (size_t)t * c.kv_heads + h;
-    put_row(block + slot * c.k_bytes, c.k_type, a.k + row * c.k_dim, c.k_dim, true);
-    if (c.v_dim) put_row(block + c.v_at + slot * c.v_bytes, c.v_type, a.v + row * c.v_dim, c.v_dim,
-                         false);
+    store_key(c, to, a.k + row * c.k_dim);
+    if (c.v_dim) store_value(c, to, a.v + row * c.v_dim);
+}
+
+/* A block a head of a token: those of q, then those of k, then those of v. */
+KERNEL_FN(rope_store, struct cuda_rope_store) {
+    __shared__ float turned[ROPE_STORE_MAX];
+    const struct cuda_cache &c = a.store.cache;
+    uint32_t t = blockIdx.x, h = blockIdx.y;
+    bool query = h < a.q.heads, key = !query && h < a.q.heads + c.kv_heads;
+    if (!query) h -= key ? a.q.heads : a.q.heads + c.kv_heads;
+    if (query || key) {
+        const struct cuda_rope &r = query ? a.q : a.k;
+        size_t row = (size_t)t * r.heads + h;
+        const float *table = r.table + (size_t)t * 2 * r.half;
+        for (uint32_t p = threadIdx.x; p < rope_pairs(r); p += blockDim.x)
+            turn_pair(r, r.x + row * r.head_dim, table, p,
+                      query ? r.y + row * r.head_dim : turned);
+    }
+    if (query) return;
+    __syncthreads();
+    struct place to = place_of(a.store, t, h);
+    if (!to.block) return;
+    if (key) store_key(c, to, turned);
+    else store_value(c, to, a.store.v + ((size_t)t * c.kv_heads + h) * c.v_dim);
 }
 
 /* ---- one split ---- */
