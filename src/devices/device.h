@@ -33,8 +33,9 @@ struct device_kv {
 
 struct device_type {
     const char *name;
-    /* Fills count, memory, text ("N cores, avx512", or why there is none) and isa. */
-    void (*enumerate)(ob_device *out);
+    /* Fills count and, of number `index`: memory, text ("N cores, avx512", or why there is none) and
+     * isa. */
+    void (*enumerate)(uint32_t index, ob_device *out);
     ob_status (*open)(const struct device_options *options, struct device **out, ob_error *error);
     void (*close)(struct device **device);
     void (*describe)(const struct device *device, char *text, size_t size);
@@ -84,5 +85,7 @@ struct device {
 extern const struct device_type *const device_list[];
 extern const size_t device_count;
 const struct device_type *device_find(const char *name); /* NULL if unknown */
+/* The same of "name" or "name:number"; the number may be too large. */
+const struct device_type *device_find_at(const char *text, uint32_t *index);
 
 #endif

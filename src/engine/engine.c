@@ -30,11 +30,22 @@ struct kv_types engine_kv_types(const struct engine *e) { return e->kv_type; }
 const char *engine_kv_text(const struct engine *e) { return e->kv_text; }
 
 bool engine_device_at(size_t i, ob_device *out) {
+    for (size_t type = 0; type < device_count; type++) {
+        *out = (ob_device){.name = device_list[type]->name};
+        device_list[type]->enumerate(0, out);
+        uint32_t entries = out->count ? out->count : 1;
+        if (i >= entries) {
+            i -= entries;
+            continue;
+        }
+        if (i > 0) {
+            *out = (ob_device){.name = device_list[type]->name, .index = (uint32_t)i};
+            device_list[type]->enumerate((uint32_t)i, out);
+        }
+        return true;
+    }
     *out = (ob_device){0};
-    if (i >= device_count) return false;
-    out->name = device_list[i]->name;
-    device_list[i]->enumerate(out);
-    return true;
+    return false;
 }
 
 static ob_status refuse_device(ob_error *error, const char *name) {
@@ -44,7 +55,10 @@ static ob_status refuse_device(ob_error *error, const char *name) {
         snprintf(known + n, sizeof known - n, ", %s", device_list[i]->name);
     }
     ob_status s =
-        error_set(error, OB_ERR_ARGUMENT, "unknown device \"%.64s\"; there are: %s", name, known);
+        error_set(error, OB_ERR_ARGUMENT,
+                  "unknown device \"%.64s\"; there are: %s; and, with a number, such as "
+                  "cuda:0",
+                  name, known);
     error_at(error, NULL, "device", OB_NO_OFFSET);
     return s;
 }
@@ -58,7 +72,7 @@ static ob_status refuse(ob_error *error, const char *option, const char *value) 
 static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_error *error) {
     const char *device =
         o->device && strcmp(o->device, "auto") != 0 ? o->device : device_list[0]->name;
-    e->type = device_find(device);
+    e->type = device_find_at(device, &e->device_index);
     if (!e->type) return refuse_device(error, device);
     enum kv_type kv = strcmp(e->type->name, "ref") == 0 ? KV_f32 : KV_f16;
     if (o->kv_type && !kv_find(o->kv_type, &kv)) return refuse(error, "kv_type", o->kv_type);
@@ -108,7 +122,7 @@ static ob_status choose_threads(const ob_engine_options *o, struct topology_choi
 static ob_status open_device(struct engine *e, const ob_engine_options *o, ob_error *error) {
     struct topology_choice on = {0};
     ob_status s = choose_threads(o, &on, error);
-    struct device_options options = {.threads = on.threads, .cpu = on.cpu,
+    struct device_options options = {.index = e->device_index, .threads = on.threads, .cpu = on.cpu,
                                      .cpu_isa = o->cpu_isa, .plain = o->no_graphs};
     if (s == OB_OK) s = e->type->open(&options, &e->device, error);
     free(on.cpu);

@@ -15,6 +15,7 @@ struct group {
 
 struct engine {
     const struct device_type *type;
+    uint32_t device_index;
     struct device *device;
     struct model *model;
     struct arena arena;

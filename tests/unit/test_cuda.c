@@ -164,12 +164,20 @@ static ob_status run_all(ob_error *error) {
 static void gpus_are_listed(void **state) {
     (void)state;
     ob_device found = {0};
-    device_cuda.enumerate(&found);
+    device_cuda.enumerate(0, &found);
     assert_int_equal(found.count, 2);
     assert_string_equal(found.text, "Fake 0 (sm_90)");
+    uint32_t gpus = 0;
+    for (size_t i = 0; ob_device_at(i, &found); i++) {
+        if (strcmp(found.name, "cuda") != 0) continue;
+        assert_int_equal(found.index, gpus);
+        assert_string_equal(found.text, gpus ? "Fake 1 (sm_90)" : "Fake 0 (sm_90)");
+        gpus++;
+    }
+    assert_int_equal(gpus, 2);
     *devices = 0;
     found = (ob_device){0};
-    device_cuda.enumerate(&found);
+    device_cuda.enumerate(0, &found);
     assert_int_equal(found.count, 0);
     assert_non_null(strstr(found.text, "no GPU"));
     *devices = 2;
@@ -185,8 +193,28 @@ static void refuses(struct device_options options, ob_status status, const char 
 
 static void bad_options_are_named(void **state) {
     (void)state;
-    refuses((struct device_options){.index = 2}, OB_ERR_NOT_FOUND, "2 cuda devices");
+    refuses((struct device_options){.index = 2}, OB_ERR_NOT_FOUND,
+            "no cuda:2; there are: cuda:0 (Fake 0 (sm_90)), cuda:1 (Fake 1 (sm_90))");
     refuses((struct device_options){.cpu_isa = "avx2"}, OB_ERR_ARGUMENT, "'avx2'");
+}
+
+static void gpus_have_numbers(void **state) {
+    (void)state;
+    uint32_t index;
+    char text[64];
+    struct device *device;
+    assert_ptr_equal(device_find_at("cuda", &index), &device_cuda);
+    assert_int_equal(index, 0);
+    assert_ptr_equal(device_find_at("cuda:1", &index), &device_cuda);
+    assert_int_equal(index, 1);
+    static const char *const bad[] = {"cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:1:2", ":1", "",
+                                      "cuda:9999999999", "gpu:0"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_null(device_find_at(bad[i], &index));
+    assert_int_equal(device_cuda.open(&(struct device_options){.index = 1}, &device, NULL), OB_OK);
+    device_cuda.describe(device, text, sizeof text);
+    assert_string_equal(text, "cuda:1 (Fake 1)");
+    device_cuda.close(&device);
 }
 
 static void buffers_keep_what_is_written(void **state) {
@@ -379,7 +407,7 @@ static void a_driver_without_graphs_serves(void **state) {
     CUresult (*launch)(CUgraphExec, CUstream) = driver->graph_launch;
     driver->graph_launch = NULL;
     ob_device found = {0};
-    device_cuda.enumerate(&found);
+    device_cuda.enumerate(0, &found);
     assert_non_null(strstr(found.text, "no CUDA graphs"));
     struct session s;
     assert_int_equal(session_open(&s, NULL), OB_OK);
@@ -404,6 +432,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_are_listed),
         cmocka_unit_test(bad_options_are_named),
+        cmocka_unit_test(gpus_have_numbers),
         cmocka_unit_test(buffers_keep_what_is_written),
         cmocka_unit_test(a_step_launches_its_nodes),
         cmocka_unit_test(fusions_are_chosen_once),

@@ -4,7 +4,7 @@
  *     norm or glu, then linear    the first writes the halved rows that the second multiplies;
  *                                 linears of one input halve it once
  *     rope of q, rope of k, attention    one kernel turns both and stores k and v
- * Each does the arithmetic of its nodes in the same order: the bits are those of the nodes alone. */
+ * Each does the arithmetic of its nodes in their order: the bits are those of the nodes alone. */
 #include "devices/cuda/cuda.h"
 
 struct use {
