@@ -33,8 +33,8 @@ struct device_kv {
 
 struct device_type {
     const char *name;
-    /* Fills count and, of number `index`: memory, text ("N cores, avx512", or why there is none) and
-     * isa. */
+    /* Fills count and, of number `index`: memory, text ("N cores, avx512", or why there is none)
+     * and isa. */
     void (*enumerate)(uint32_t index, ob_device *out);
     ob_status (*open)(const struct device_options *options, struct device **out, ob_error *error);
     void (*close)(struct device **device);
@@ -54,6 +54,13 @@ struct device_type {
     ob_status (*copy)(struct device *device, struct device_buffer *buffer, size_t to, size_t from,
                       size_t bytes, ob_error *error);
 
+    /* Bytes of the device's memory that a bound weight takes, and a plan beside the KV memory,
+     * whose groups have so many bytes; buffers of kv are not read. NULL: weights stay where they are, and
+     * a plan takes of the memory that the host has. */
+    uint64_t (*weight_memory)(const struct device *device, const struct weight *weight);
+    uint64_t (*plan_memory)(const struct device *device, const struct graph *graph,
+                            const struct device_kv *kv, const uint64_t *group_bytes,
+                            uint32_t tokens, uint32_t logits);
     /* May repack: sets weight->bound; nobody else knows the layout. */
     ob_status (*bind_weight)(struct device *device, struct weight *weight, ob_error *error);
     void (*unbind_weight)(struct device *device, struct weight *weight);

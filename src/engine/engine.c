@@ -233,12 +233,18 @@ static ob_status size_kv(struct engine *e, const ob_engine_options *o, ob_error 
     if (!e->group || !e->group_buffer || !e->group_page_bytes)
         return error_memory(error, "KV tables", 0);
     for (uint32_t i = 0; i < g->groups; i++)
-        e->group[i].page_bytes = page_bytes(e, &g->group[i]);
+        e->group_page_bytes[i] = e->group[i].page_bytes = page_bytes(e, &g->group[i]);
     uint64_t free_bytes, total;
     e->type->memory(e->device, &free_bytes, &total);
     /* Mapped weights are not resident yet but will be: they do not count as free. */
     uint64_t all = e->model->weight_bytes, copied = e->model->copied_bytes;
     uint64_t weights = all > copied ? all - copied : 0; /* tables of positions are copies alone */
+    uint64_t *group_bytes = arena_array(&e->arena, g->groups + 1, sizeof *group_bytes);
+    if (!group_bytes) return error_memory(error, "KV tables", 0);
+    if (e->type->weight_memory) /* a device's own memory: what it makes of them, and its steps */
+        weights = engine_device_weights(e) + engine_device_plan(e, group_bytes);
+    if (e->type->weight_memory && weights > free_bytes)
+        return engine_check_memory(e, group_bytes, error);
     uint64_t left = free_bytes > weights ? free_bytes - weights : 0;
     uint64_t memory = o->kv_memory ? o->kv_memory : left / 2;
     choose_snapshots(e, memory);
@@ -258,7 +264,9 @@ static ob_status size_kv(struct engine *e, const ob_engine_options *o, ob_error 
         return s;
     }
     if (e->context > e->capacity) e->context = (uint32_t)e->capacity;
-    return OB_OK;
+    for (uint32_t i = 0; i < g->groups; i++)
+        group_bytes[i] = group_pages(e, i, e->capacity) * e->group[i].page_bytes;
+    return engine_check_memory(e, group_bytes, error);
 }
 
 static ob_status open_kv(struct engine *e, ob_error *error) {
@@ -268,7 +276,6 @@ static ob_status open_kv(struct engine *e, ob_error *error) {
             e->type->alloc(e->device, pages * e->group[i].page_bytes, &e->group[i].buffer, error);
         if (s != OB_OK) return s;
         e->group_buffer[i] = e->group[i].buffer;
-        e->group_page_bytes[i] = e->group[i].page_bytes;
         if (!pages_init(&e->group[i].pages, (uint32_t)pages))
             return error_memory(error, "page tables", pages * 4);
     }

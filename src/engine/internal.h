@@ -52,6 +52,12 @@ struct seq {
     uint32_t snapshots;
 };
 
+/* memory.c: of a device that has memory of its own; else 0, and all fits. */
+uint64_t engine_device_weights(const struct engine *e);
+uint64_t engine_device_plan(const struct engine *e, const uint64_t *group_bytes);
+ob_status engine_check_memory(const struct engine *e, const uint64_t *group_bytes,
+                              ob_error *error);
+
 /* seq.c: takes the pages for n more tokens; false if the memory does not hold them (then nothing
  * has changed). */
 bool seq_grow(struct seq *seq, uint32_t n);

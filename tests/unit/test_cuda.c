@@ -17,6 +17,7 @@
 #include "base/os.h"
 #include "devices/cuda/cuda.h"
 
+#define MODEL "tests/golden/tiny.gguf"
 #define IMAGE(name) const unsigned char cuda_image_##name[1] = {0};
 #include "devices/cuda/kernels/images.def"
 #undef IMAGE
@@ -428,6 +429,51 @@ static void memory_that_is_short_is_said(void **state) {
     assert_int_equal(*used, 0);
 }
 
+/* ---- what fits ---- */
+
+static void sizes_are_known_before(void **state) {
+    (void)state;
+    struct session s;
+    const struct kv_types types = {KV_f16, KV_f16};
+    const size_t page = PAGE_TOKENS * 2 * kv_position_bytes(types, COLS / 2, COLS / 2);
+    const uint64_t kv = (uint64_t)SEQS * PAGES * page;
+    assert_int_equal(session_open(&s, NULL), OB_OK);
+    uint64_t weights = 0;
+    for (uint32_t i = 0; i < s.m.weights; i++)
+        weights += device_cuda.weight_memory(s.device, &s.m.weight[i]);
+    const struct device_kv caches = {.type = types, .page_bytes = &page};
+    uint64_t plan =
+        device_cuda.plan_memory(s.device, &s.m.graph, &caches, &kv, TOKENS, TOKENS);
+    assert_in_range(*used, weights + kv + plan - 4096, weights + kv + plan);
+    session_close(&s);
+}
+
+/* A model that does not fit is refused with the figures before any of it goes up. */
+static void what_does_not_fit_is_refused(void **state) {
+    (void)state;
+    static const struct { size_t most; const char *words[3]; } row[] = {
+        {64 << 10, {"weights of ", "of the 0.1 MiB that cuda (Fake 0) has free", "fewer bits"}},
+        {(size_t)134 << 20,
+         {"KV memory of 16.0 MiB for 16384 tokens", "for steps of 512 tokens", "less kv_memory"}},
+    };
+    const size_t all = *most;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        ob_error error = {0};
+        ob_engine *engine = NULL;
+        const ob_engine_options options = {
+            .model = MODEL, .device = "cuda", .kv_memory = i ? (uint64_t)120 << 20 : 0};
+        *launches = 0;
+        *most = row[i].most;
+        assert_int_equal(ob_engine_open(&options, &engine, &error), OB_ERR_MEMORY);
+        *most = all;
+        assert_null(engine);
+        assert_int_equal(*launches, 0);
+        assert_int_equal(*used, 0);
+        for (int w = 0; w < 3; w++)
+            if (!strstr(error.message, row[i].words[w])) fail_msg("%s", error.message);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_are_listed),
@@ -443,6 +489,8 @@ int main(void) {
         cmocka_unit_test(a_failed_replay_is_said),
         cmocka_unit_test(a_driver_without_graphs_serves),
         cmocka_unit_test(memory_that_is_short_is_said),
+        cmocka_unit_test(sizes_are_known_before),
+        cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, find_fake, NULL);
 }

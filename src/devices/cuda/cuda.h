@@ -136,6 +136,7 @@ bool cuda_images_exist(void);
 ob_status cuda_images_load(struct cuda_device *d, ob_error *error);
 
 /* ---- weights.c ---- */
+uint64_t cuda_weight_memory(const struct device *device, const struct weight *weight);
 ob_status cuda_bind_weight(struct device *device, struct weight *weight, ob_error *error);
 void cuda_unbind_weight(struct device *device, struct weight *weight);
 /* Copies on the GPU that the plan owns; 0 where w is NULL, or out of memory (noted). */
@@ -151,6 +152,9 @@ void cuda_kernel_text(const struct device *device, const struct node *node, uint
 ob_status cuda_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,
                        uint32_t tokens, uint32_t logits, struct device_plan **out, ob_error *error);
 void cuda_release(struct device *device, struct device_plan **plan);
+uint64_t cuda_plan_bytes(const struct device *device, const struct graph *graph,
+                         const struct device_kv *kv, const uint64_t *group_bytes, uint32_t tokens,
+                         uint32_t logits);
 CUdeviceptr cuda_plan_memory(struct device_plan *p, size_t bytes); /* owned; 0 on failure */
 CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes);
 

@@ -160,6 +160,50 @@ static struct sizes measure(const struct device_plan *p) {
     return s;
 }
 
+/* What a node copies: see make_weight() and make_extra(). */
+static uint64_t copies_of(const struct node *n) {
+    const struct weight *w = n->weight[0];
+    uint64_t distances = 2 * (uint64_t)n->u.attention.reach + 1;
+    switch (n->op) {
+    case OP_attention:
+        return n->u.attention.offsets || n->u.attention.places
+                   ? (n->u.attention.heads + 1) * distances * sizeof(float)
+                   : n->u.attention.heads * sizeof(float);
+    case OP_compress:
+    case OP_conv1d:
+    case OP_scan:
+    case OP_wkv4: return w ? (uint64_t)w->rows * w->cols * sizeof(float) : 0;
+    case OP_rope_table: return 2 * (uint64_t)n->u.rope_table.half * sizeof(float);
+    default: return 0;
+    }
+}
+
+uint64_t cuda_plan_bytes(const struct device *device, const struct graph *graph,
+                         const struct device_kv *kv, const uint64_t *group_bytes, uint32_t tokens,
+                         uint32_t logits) {
+    (void)device;
+    struct device_plan p = {
+        .graph = graph, .kv_type = kv->type, .tokens = tokens, .logits = logits};
+    p.page_bytes = arena_array(&p.arena, graph->groups + 1, sizeof *p.page_bytes);
+    p.kv = arena_array(&p.arena, graph->groups + 1, sizeof *p.kv);
+    struct device_buffer *room = arena_array(&p.arena, graph->groups + 1, sizeof *room);
+    p.layout = graph_plan_make(graph, &p.arena, tokens, logits);
+    uint64_t bytes = UINT64_MAX; /* out of memory here */
+    if (p.page_bytes && p.kv && room && p.layout.offset) {
+        for (uint32_t g = 0; g < graph->groups; g++) {
+            p.page_bytes[g] = kv->page_bytes[g];
+            room[g].bytes = group_bytes[g];
+            p.kv[g] = &room[g];
+        }
+        struct sizes s = measure(&p);
+        bytes = p.layout.bytes + s.parts + s.act + max(tokens, logits) * sizeof(float) + s.route +
+                (s.experts + 1 + 3 * s.pairs) * sizeof(uint32_t);
+        for (uint32_t i = 0; i < graph->nodes; i++) bytes += copies_of(&graph->node[i]);
+    }
+    arena_free(&p.arena);
+    return bytes;
+}
+
 static bool reserve(struct device_plan *p) {
     struct sizes s = measure(p);
     p->parts_bytes = s.parts;
