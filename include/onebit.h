@@ -52,12 +52,14 @@ const char *ob_error_line(const ob_error *error, char *out, size_t size);
 typedef struct ob_device {
     const char *name;   /* for ob_engine_options.device */
     uint32_t count;     /* how many of it this machine has; 0: `text` says why */
+    uint32_t index;     /* this one's number of them: "name:index" names it; "name" is number 0 */
     uint64_t memory_total, memory_available; /* bytes */
     char text[160];     /* "8 cores, avx512" */
     char isa[64];       /* what cpu_isa may name here, best last: "scalar avx2"; "" = no choice */
 } ob_device;
 
-/* The i-th device, in the order in which "auto" tries them; false past the last. */
+/* The i-th device, in the order in which "auto" tries them, each of several by itself; false past
+ * the last. */
 bool ob_device_at(size_t i, ob_device *out);
 
 /* ---- engine ---------------------------------------------------------------------------------- */
@@ -68,7 +70,8 @@ typedef struct ob_request ob_request;
 /* Zero means "the default" in every field. */
 typedef struct ob_engine_options {
     const char *model;      /* path of a GGUF file or a Hugging Face directory; required */
-    const char *device;     /* a name of ob_device_at, or "auto"; NULL = auto */
+    const char *device;     /* a name of ob_device_at, or with a number, "cuda:1"; or "auto";
+                               NULL = auto */
     const char *gpu_layers; /* how many of the last layers, the output counted as one, run on the
                                device, those before on the CPU: a number, or "auto": as many as
                                its free memory holds; NULL = all */
@@ -85,6 +88,7 @@ typedef struct ob_engine_options {
     const char *kv_type;    /* "f16" (default), "bf16", "f32", "q8_0", "q4_0"; encoders: "f32" */
     const char *kv_type_k;  /* of the keys alone, of the values alone; NULL = kv_type */
     const char *kv_type_v;
+    bool no_graphs;         /* cuda: each kernel is launched by itself, as profilers want it */
     bool no_mmap;           /* read the weights into memory instead of mapping their files */
     bool mlock;             /* keep them in memory: never swapped out or dropped */
     const char *chat_template; /* in place of the model's: a built-in's name ("chatml", ...; see

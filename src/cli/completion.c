@@ -35,7 +35,10 @@ static void choices(struct buf *out, const struct option *option) {
     ob_device device;
     if (takes(option, "DEVICE")) {
         buf_puts(out, "auto");
-        for (size_t i = 0; ob_device_at(i, &device); i++) buf_printf(out, " %s", device.name);
+        for (size_t i = 0; ob_device_at(i, &device); i++) {
+            buf_printf(out, " %s", device.name);
+            if (device.count > 1) buf_printf(out, ":%u", device.index);
+        }
     }
     if (from->kind != OPTION_choice) return;
     for (size_t i = 0; option_choice_at(from, i, &word, &n); i++) {

@@ -14,15 +14,22 @@ static json_t *words(const char *list) {
     return out;
 }
 
+/* What --device calls it. */
+static void name_of(const ob_device *device, char out[32]) {
+    if (device->count > 1) snprintf(out, 32, "%s:%u", device->name, device->index);
+    else snprintf(out, 32, "%s", device->name);
+}
+
 static int print_json(void) {
     ob_device device;
     json_t *list = json_array();
     for (size_t i = 0; ob_device_at(i, &device); i++)
         json_array_append_new(
-            list, json_pack("{s:s, s:i, s:s, s:o, s:I, s:I}", "name", device.name, "count",
-                            (int)device.count, "description", device.text, "isa",
-                            words(device.isa), "memory_total", (json_int_t)device.memory_total,
-                            "memory_available", (json_int_t)device.memory_available));
+            list, json_pack("{s:s, s:i, s:i, s:s, s:o, s:I, s:I}", "name", device.name, "index",
+                            (int)device.index, "count", (int)device.count, "description",
+                            device.text, "isa", words(device.isa), "memory_total",
+                            (json_int_t)device.memory_total, "memory_available",
+                            (json_int_t)device.memory_available));
     return cli_print_json(json_pack("{s:o}", "devices", list));
 }
 
@@ -31,8 +38,9 @@ static int run(const struct options *options) {
     if (options->json) return print_json();
     struct cli_style style = cli_style_for(stdout, options);
     for (size_t i = 0; ob_device_at(i, &device); i++) {
-        char total[24], available[24];
-        printf("%s%-5s%s %s%s", style.bold, device.name, style.off, device.count ? "" : "none: ",
+        char total[24], available[24], name[32];
+        name_of(&device, name);
+        printf("%s%-6s%s %s%s", style.bold, name, style.off, device.count ? "" : "none: ",
                device.text);
         cli_bytes(device.memory_total, total);
         cli_bytes(device.memory_available, available);
@@ -48,6 +56,7 @@ const struct command command_devices = {
     .summary = "what models can run on here",
     .operands = "",
     .about =
-        "Prints the devices of this machine on which a model can run; a name goes to --device.",
+        "Prints the devices of this machine on which a model can run; a name goes to --device. Of "
+        "several GPUs each has a number: cuda:1.",
     .run = run,
 };

@@ -20,6 +20,7 @@ ob_engine_options cli_engine_options(const struct options *options) {
         .kv_type = options->kv_type,
         .kv_type_k = options->kv_type_k,
         .kv_type_v = options->kv_type_v,
+        .no_graphs = options->no_graphs,
         .no_mmap = options->no_mmap,
         .mlock = options->mlock,
     };

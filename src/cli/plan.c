@@ -32,7 +32,8 @@ static json_t *devices(void) {
     ob_device device;
     for (size_t i = 0; ob_device_at(i, &device); i++)
         if (device.count)
-            json_array_append_new(out, json_pack("{s:s, s:s}", "name", device.name, "description",
+            json_array_append_new(out, json_pack("{s:s, s:i, s:s}", "name", device.name,
+                                                 "index", (int)device.index, "description",
                                                  device.text));
     return out;
 }

@@ -18,6 +18,8 @@ struct device_options {
     uint32_t threads;    /* 0 = one a processor */
     const uint32_t *cpu; /* [threads] where each runs (pool.h), copied; NULL = anywhere */
     const char *cpu_isa; /* NULL = best */
+    bool plain;          /* cuda: no graphs, each kernel is launched by itself */
+    bool unfused;        /* cuda: a node's kernels are its own */
 };
 
 /* KV memory of a model on a device: one buffer a cache group, pages numbered from 0. Bytes of a
@@ -31,8 +33,9 @@ struct device_kv {
 
 struct device_type {
     const char *name;
-    /* Fills count, memory, text ("N cores, avx512", or why there is none) and isa. */
-    void (*enumerate)(ob_device *out);
+    /* Fills count and, of number `index`: memory, text ("N cores, avx512", or why there is none)
+     * and isa. */
+    void (*enumerate)(uint32_t index, ob_device *out);
     ob_status (*open)(const struct device_options *options, struct device **out, ob_error *error);
     void (*close)(struct device **device);
     void (*describe)(const struct device *device, char *text, size_t size);
@@ -51,6 +54,13 @@ struct device_type {
     ob_status (*copy)(struct device *device, struct device_buffer *buffer, size_t to, size_t from,
                       size_t bytes, ob_error *error);
 
+    /* Bytes of the device's memory that a bound weight takes, and a plan beside the KV memory,
+     * whose groups have so many bytes; buffers of kv are not read. NULL: weights stay where they
+     * are, and a plan takes of the memory that the host has. */
+    uint64_t (*weight_memory)(const struct device *device, const struct weight *weight);
+    uint64_t (*plan_memory)(const struct device *device, const struct graph *graph,
+                            const struct device_kv *kv, const uint64_t *group_bytes,
+                            uint32_t tokens, uint32_t logits);
     /* May repack: sets weight->bound; nobody else knows the layout. */
     ob_status (*bind_weight)(struct device *device, struct weight *weight, ob_error *error);
     void (*unbind_weight)(struct device *device, struct weight *weight);
@@ -86,5 +96,7 @@ struct device {
 extern const struct device_type *const device_list[];
 extern const size_t device_count;
 const struct device_type *device_find(const char *name); /* NULL if unknown */
+/* The same of "name" or "name:number"; the number may be too large. */
+const struct device_type *device_find_at(const char *text, uint32_t *index);
 
 #endif

@@ -20,3 +20,20 @@ const struct device_type *device_find(const char *name) {
         if (strcmp(device_list[i]->name, name) == 0) return device_list[i];
     return NULL;
 }
+
+const struct device_type *device_find_at(const char *text, uint32_t *index) {
+    enum { DIGITS = 9 };
+    char name[32];
+    size_t n = strcspn(text, ":");
+    *index = 0;
+    if (n >= sizeof name) return NULL;
+    memcpy(name, text, n);
+    name[n] = 0;
+    if (text[n] == ':') {
+        const char *number = text + n + 1;
+        size_t digits = strspn(number, "0123456789");
+        if (digits == 0 || digits > DIGITS || number[digits]) return NULL;
+        for (size_t i = 0; i < digits; i++) *index = *index * 10 + (uint32_t)(number[i] - '0');
+    }
+    return device_find(name);
+}

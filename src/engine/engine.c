@@ -28,11 +28,22 @@ struct kv_types engine_kv_types(const struct engine *e) { return e->kv_type; }
 const char *engine_kv_text(const struct engine *e) { return e->kv_text; }
 
 bool engine_device_at(size_t i, ob_device *out) {
+    for (size_t type = 0; type < device_count; type++) {
+        *out = (ob_device){.name = device_list[type]->name};
+        device_list[type]->enumerate(0, out);
+        uint32_t entries = out->count ? out->count : 1;
+        if (i >= entries) {
+            i -= entries;
+            continue;
+        }
+        if (i > 0) {
+            *out = (ob_device){.name = device_list[type]->name, .index = (uint32_t)i};
+            device_list[type]->enumerate((uint32_t)i, out);
+        }
+        return true;
+    }
     *out = (ob_device){0};
-    if (i >= device_count) return false;
-    out->name = device_list[i]->name;
-    device_list[i]->enumerate(out);
-    return true;
+    return false;
 }
 
 static ob_status refuse_device(ob_error *error, const char *name) {
@@ -42,7 +53,10 @@ static ob_status refuse_device(ob_error *error, const char *name) {
         snprintf(known + n, sizeof known - n, ", %s", device_list[i]->name);
     }
     ob_status s =
-        error_set(error, OB_ERR_ARGUMENT, "unknown device \"%.64s\"; there are: %s", name, known);
+        error_set(error, OB_ERR_ARGUMENT,
+                  "unknown device \"%.64s\"; there are: %s; and, with a number, such as "
+                  "cuda:0",
+                  name, known);
     error_at(error, NULL, "device", OB_NO_OFFSET);
     return s;
 }
@@ -56,7 +70,7 @@ static ob_status refuse(ob_error *error, const char *option, const char *value) 
 static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_error *error) {
     const char *device =
         o->device && strcmp(o->device, "auto") != 0 ? o->device : device_list[0]->name;
-    e->type = device_find(device);
+    e->type = device_find_at(device, &e->device_index);
     if (!e->type) return refuse_device(error, device);
     enum kv_type kv = strcmp(e->type->name, "ref") == 0 ? KV_f32 : KV_f16;
     if (o->kv_type && !kv_find(o->kv_type, &kv)) return refuse(error, "kv_type", o->kv_type);

@@ -27,6 +27,7 @@ struct part {
 
 struct engine {
     const struct device_type *type; /* that was asked for; parts may be on the CPU */
+    uint32_t device_index;          /* which of its kind */
     struct part part[PARTS_MAX];
     uint32_t parts;
     struct model *model;
@@ -77,6 +78,15 @@ ob_status parts_run(struct engine *e, const struct step *step, const float **log
 const float *parts_output(const struct engine *e, value_id v);
 bool parts_copy_page(const struct engine *e, uint32_t group, uint32_t to, uint32_t from);
 
+/* ---- fits.c: parts whose device has memory of its own ---- */
+
+/* What nodes [from, to) need there of the part's device. */
+uint64_t fits_weights(const struct engine *e, const struct part *p, uint32_t from, uint32_t to);
+/* Of a plan, whose groups have so many bytes. */
+uint64_t fits_steps(const struct engine *e, const struct part *p, const uint64_t *group_bytes);
+/* After memory_plan: OB_ERR_MEMORY says what is wanted and what there is. */
+ob_status fits_check(const struct engine *e, ob_error *error);
+
 /* ---- memory.c ---- */
 
 /* Chooses context, snapshots and how many tokens the KV memory holds; takes none yet. */
@@ -84,6 +94,8 @@ ob_status memory_plan(struct engine *e, const ob_engine_options *o, ob_error *er
 /* Pages of a group when the full groups hold `tokens`. */
 uint64_t memory_pages(const struct engine *e, uint32_t group, uint64_t tokens);
 size_t memory_page_bytes(const struct engine *e, const struct cache_group *group);
+/* Makes the part's arrays of buffers and page sizes. */
+ob_status memory_pages_open(struct engine *e, struct part *p, ob_error *error);
 /* Of all groups of the model's graph, or a part's. */
 uint64_t memory_kv(const struct engine *e, const struct graph *g, uint64_t tokens);
 /* Weights that nodes [from, to) use, in bytes, each once. */
@@ -92,8 +104,7 @@ bool memory_uses(const struct engine *e, uint32_t from, uint32_t to, const struc
 /* The first node of the last n layers, the output counted as one. */
 uint32_t memory_cut(const struct engine *e, uint32_t n);
 /* How many of the last layers, the output counted as one, the part's device has room for. */
-uint32_t memory_layers(const struct engine *e, const ob_engine_options *o,
-                       const struct part *part);
+uint32_t memory_layers(struct engine *e, const ob_engine_options *o, const struct part *part);
 
 /* ---- seq.c ---- */
 

@@ -50,13 +50,38 @@ uint64_t memory_weights(const struct engine *e, uint32_t from, uint32_t to) {
     return bytes;
 }
 
+/* Of each group in the part's pages. */
+ob_status memory_pages_open(struct engine *e, struct part *p, ob_error *error) {
+    p->buffer = arena_array(&e->arena, p->graph->groups + 1, sizeof(struct device_buffer *));
+    p->page_bytes = arena_array(&e->arena, p->graph->groups + 1, sizeof *p->page_bytes);
+    if (!p->buffer || !p->page_bytes) return error_memory(error, "KV tables", 0);
+    for (uint32_t i = 0; i < p->graph->groups; i++)
+        p->page_bytes[i] = memory_page_bytes(e, &p->graph->group[i]);
+    return OB_OK;
+}
+
 /* ---- how many layers fit ---- */
 
-/* What nodes from `from` on take of a device: weights, the states and `tokens` of KV memory, and
- * twice what the values of a step take, for what else kernels need. */
-static uint64_t needs(const struct engine *e, uint32_t from, uint64_t tokens, uint64_t step) {
+/* What a step of the whole model takes of a device: if it cannot say, twice what the values take,
+ * for what else kernels need. */
+static uint64_t step_bytes(struct engine *e, const struct part *p) {
     const struct graph *g = &e->model->graph;
-    uint64_t bytes = memory_weights(e, from, g->nodes) + 2 * step;
+    struct part whole = {.type = p->type, .device = p->device, .graph = g};
+    struct arena arena = ARENA_INIT;
+    uint64_t bytes, *none = arena_array(&arena, g->groups + 1, sizeof *none);
+    if (p->type->plan_memory && none && memory_pages_open(e, &whole, NULL) == OB_OK)
+        bytes = fits_steps(e, &whole, none);
+    else bytes = 2 * graph_plan_make(g, &arena, e->step_tokens, e->step_logits).bytes;
+    arena_free(&arena);
+    return bytes;
+}
+
+/* What nodes from `from` on take of a device: weights, the states and `tokens` of KV memory. */
+static uint64_t needs(const struct engine *e, const struct part *p, uint32_t from,
+                      uint64_t tokens) {
+    const struct graph *g = &e->model->graph;
+    uint64_t bytes = p->type->weight_memory ? fits_weights(e, p, from, g->nodes)
+                                            : memory_weights(e, from, g->nodes);
     for (uint32_t i = 0; i < g->caches; i++) {
         struct cache_group one = g->group[g->cache[i].group];
         one.layers = 1;
@@ -71,22 +96,17 @@ uint32_t memory_cut(const struct engine *e, uint32_t n) {
     return n > layers ? 0 : graph_layer_start(&e->model->graph, (int32_t)(layers + 1 - n));
 }
 
-uint32_t memory_layers(const struct engine *e, const ob_engine_options *o,
-                       const struct part *part) {
+uint32_t memory_layers(struct engine *e, const ob_engine_options *o, const struct part *part) {
     enum { TOKENS = 8192, RESERVE = 256 << 20 };
-    const struct graph *g = &e->model->graph;
     uint32_t layers = e->model->hp.layers;
     uint32_t tokens = o->context ? o->context : model_positions(e->model);
-    struct arena arena = ARENA_INIT;
-    uint64_t left, total;
-    uint64_t step = graph_plan_make(g, &arena, e->step_tokens, e->step_logits).bytes;
-    arena_free(&arena);
+    uint64_t left, total, step = step_bytes(e, part);
     part->type->memory(part->device, &left, &total);
     if (!o->context && tokens > TOKENS) tokens = TOKENS;
     for (uint32_t n = layers + 1; n > 0; n--) {
         uint32_t from = memory_cut(e, n);
-        if ((from == 0 || graph_may_cut(g, from)) &&
-            needs(e, from, tokens, step) + RESERVE <= left)
+        if ((from == 0 || graph_may_cut(&e->model->graph, from)) &&
+            needs(e, part, from, tokens) + step + RESERVE <= left)
             return n;
     }
     return 0;
@@ -145,21 +165,24 @@ static ob_status choose_context(struct engine *e, const ob_engine_options *o, ob
     return OB_OK;
 }
 
-/* What the KV memory and the steps may take. */
-static uint64_t memory_left(const struct engine *e, const struct part *part) {
-    uint64_t left, total, weights = memory_weights(e, part->from, part->to);
-    uint64_t copied = part->to == e->model->graph.nodes && part->from > 0 ? 0
-                                                                         : e->model->copied_bytes;
-    weights = weights > copied ? weights - copied : 0; /* tables of positions are copies alone */
-    part->type->memory(part->device, &left, &total);
+/* What the KV memory may take of the part's device. */
+static uint64_t memory_left(const struct engine *e, const struct part *p, const uint64_t *none) {
+    uint64_t left, total, weights = memory_weights(e, p->from, p->to);
+    uint64_t copied = e->model->copied_bytes;
     /* Mapped weights are not resident yet but will be: they do not count as free. */
+    weights = weights > copied ? weights - copied : 0; /* tables of positions are copies alone */
+    if (p->type->weight_memory)
+        weights = fits_weights(e, p, p->from, p->to) + fits_steps(e, p, none);
+    p->type->memory(p->device, &left, &total);
     return left > weights ? left - weights : 0;
 }
 
-static struct budget budget_of(const struct engine *e, const ob_engine_options *o) {
+/* none: a zero for each group. */
+static struct budget budget_of(const struct engine *e, const ob_engine_options *o,
+                               const uint64_t *none) {
     struct budget b = {.all = o->kv_memory ? o->kv_memory : UINT64_MAX};
     for (uint32_t i = 0; i < e->parts; i++)
-        b.each[i] = o->kv_memory ? UINT64_MAX : memory_left(e, &e->part[i]) / 2;
+        b.each[i] = o->kv_memory ? UINT64_MAX : memory_left(e, &e->part[i], none) / 2;
     return b;
 }
 
@@ -177,11 +200,18 @@ ob_status memory_plan(struct engine *e, const ob_engine_options *o, ob_error *er
     e->length_matters = graph_depends_on_length(g);
     e->groups = g->groups;
     e->group = arena_array(&e->arena, g->groups + 1, sizeof *e->group);
-    if (!e->group) return error_memory(error, "KV tables", 0);
-    const struct budget budget = budget_of(e, o);
+    uint64_t *none = arena_array(&e->arena, g->groups + 1, sizeof *none);
+    if (!e->group || !none) return error_memory(error, "KV tables", 0);
+    for (uint32_t i = 0; i < e->parts; i++) {
+        ob_status s = memory_pages_open(e, &e->part[i], error);
+        if (s != OB_OK) return s;
+    }
+    const struct budget budget = budget_of(e, o, none);
     choose_snapshots(e, &budget);
     e->capacity = fit(e, &budget);
     if (e->capacity == 0) {
+        ob_status full = fits_check(e, error); /* weights alone are too much */
+        if (full != OB_OK) return full;
         ob_status s = error_set(error, OB_ERR_LIMIT,
                                 "%llu bytes hold no page of %d tokens (%llu bytes)",
                                 total(e, &budget), PAGE_TOKENS,
@@ -197,5 +227,5 @@ ob_status memory_plan(struct engine *e, const ob_engine_options *o, ob_error *er
         return s;
     }
     if (e->context > e->capacity) e->context = (uint32_t)e->capacity;
-    return OB_OK;
+    return fits_check(e, error);
 }

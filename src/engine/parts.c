@@ -27,7 +27,11 @@ static ob_status open_device(struct engine *e, struct part *p, const ob_engine_o
                              ob_error *error) {
     struct topology_choice on = {0};
     ob_status s = choose_threads(o, &on, error);
-    struct device_options options = {.threads = on.threads, .cpu = on.cpu, .cpu_isa = o->cpu_isa};
+    struct device_options options = {.index = p->type == e->type ? e->device_index : 0,
+                                     .threads = on.threads,
+                                     .cpu = on.cpu,
+                                     .cpu_isa = o->cpu_isa,
+                                     .plain = o->no_graphs};
     if (s == OB_OK) s = p->type->open(&options, &p->device, error);
     free(on.cpu);
     e->threads = options.threads;
@@ -164,12 +168,6 @@ ob_status parts_bind(struct engine *e, const ob_engine_options *o, ob_error *err
 ob_status parts_open_kv(struct engine *e, uint32_t group, uint64_t pages, ob_error *error) {
     for (uint32_t i = 0; i < e->parts; i++) {
         struct part *p = &e->part[i];
-        if (!p->buffer) {
-            p->buffer = arena_array(&e->arena, e->groups, sizeof(struct device_buffer *));
-            p->page_bytes = arena_array(&e->arena, e->groups, sizeof *p->page_bytes);
-            if (!p->buffer || !p->page_bytes) return error_memory(error, "KV tables", 0);
-        }
-        p->page_bytes[group] = memory_page_bytes(e, &p->graph->group[group]);
         if (p->page_bytes[group] == 0) continue;
         ob_status s = p->type->alloc(p->device, pages * p->page_bytes[group], &p->buffer[group],
                                      error);

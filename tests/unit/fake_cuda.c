@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fake_cuda.c: libcuda.so.1 without a GPU, for test_cuda.c: memory is the host's, kernels are names
- * that are counted, and the next call of a kind can be made to fail. */
+ * that are counted and written down with their arguments, at once or, while a stream is recorded,
+ * when the graph is launched; and the next call of a kind can be made to fail. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "devices/cuda/kernels/args.h"
 
 #define CALL __attribute__((visibility("default")))
 CALL int fake_cuda_fails_at;      /* the n-th call from now on fails; 0: none */
@@ -112,19 +115,127 @@ DEFINE(cuModuleLoadData, (void **out, const void *image)) {
     return *out = (void *)(uintptr_t)image, result();
 }
 DEFINE(cuModuleUnload, (void *module)) { return (void)module, 0; }
+/* A function is a copy of its name. */
 DEFINE(cuModuleGetFunction, (void **out, void *module, const char *name)) {
+    static char names[512][48];
     (void)module; /* one that is not in a module may be in the next: no failure */
-    return *out = (void *)(uintptr_t)name, 0;
+    for (int i = 0; i < 512; i++) {
+        if (!names[i][0]) strncpy(names[i], name, sizeof names[i] - 1);
+        if (strcmp(names[i], name) == 0) return *out = names[i], 0;
+    }
+    return 500;
 }
 DEFINE(cuFuncSetAttribute, (void *function, int attribute, int value)) {
     return (void)function, (void)attribute, (void)value, 0;
 }
+
+/* ---- launches ---- */
+
+struct list {
+    char *text;
+    size_t bytes;
+    int launches;
+};
+/* Name, grid and arguments of each launch, one after the other. */
+CALL char *fake_cuda_trace;
+CALL size_t fake_cuda_traced;
+CALL int fake_cuda_graphs; /* that there are */
+static struct list *recorded; /* while a stream is recorded */
+
+static void append(char **text, size_t *bytes, const void *more, size_t n) {
+    *text = realloc(*text, *bytes + n);
+    memcpy(*text + *bytes, more, n);
+    *bytes += n;
+}
+
+/* Bytes of the argument of a kernel. */
+static size_t argument_bytes(const char *name) {
+    static const struct { const char *begin; size_t bytes; } kernel[] = {
+        {"attention_store", sizeof(struct cuda_store)},
+        {"attention_", sizeof(struct cuda_attention)},
+        {"embed", sizeof(struct cuda_embed)},
+        {"glu_row", sizeof(struct cuda_glu_row)},
+        {"halve", sizeof(struct cuda_halve)},
+        {"index_", sizeof(struct cuda_index)},
+        {"linear", sizeof(struct cuda_linear)},
+        {"map", sizeof(struct cuda_map)},
+        {"mma_", sizeof(struct cuda_mma)},
+        {"move", sizeof(struct cuda_move)},
+        {"pack", sizeof(struct cuda_pack)},
+        {"peak", sizeof(struct cuda_peak)},
+        {"rope_store", sizeof(struct cuda_rope_store)},
+        {"rope_table", sizeof(struct cuda_rope_table)},
+        {"rope", sizeof(struct cuda_rope)},
+        {"rows", sizeof(struct cuda_rows)},
+    };
+    for (size_t i = 0; i < sizeof kernel / sizeof kernel[0]; i++)
+        if (strncmp(name, kernel[i].begin, strlen(kernel[i].begin)) == 0) return kernel[i].bytes;
+    return 0;
+}
+
 DEFINE(cuLaunchKernel,
        (void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
         unsigned shared, void *stream, void **arguments, void **extra)) {
-    (void)function, (void)by, (void)bz, (void)shared, (void)stream, (void)arguments, (void)extra;
+    (void)stream, (void)extra;
+    const unsigned grid[] = {x, y, z, bx, by, bz, shared};
+    const char *name = function;
+    size_t bytes = argument_bytes(name);
     if (x == 0 || y == 0 || z == 0 || bx == 0 || bx > 1024 || y > 65535 || z > 65535) return 1;
-    fake_cuda_launches++;
+    if (bytes == 0) return 1; /* a kernel that the table above lacks */
+    struct list plain = {fake_cuda_trace, fake_cuda_traced, fake_cuda_launches};
+    struct list *to = recorded ? recorded : &plain;
+    append(&to->text, &to->bytes, name, strlen(name) + 1);
+    append(&to->text, &to->bytes, grid, sizeof grid);
+    append(&to->text, &to->bytes, arguments[0], bytes);
+    to->launches++;
+    if (!recorded) {
+        fake_cuda_trace = plain.text;
+        fake_cuda_traced = plain.bytes;
+        fake_cuda_launches = plain.launches;
+    }
     if (x * y * z > fake_cuda_largest_grid) fake_cuda_largest_grid = x * y * z;
     return result();
+}
+
+DEFINE(cuStreamBeginCapture_v2, (void *stream, int mode)) {
+    (void)stream, (void)mode;
+    int failed = result();
+    if (!failed) recorded = calloc(1, sizeof *recorded);
+    return failed;
+}
+DEFINE(cuStreamEndCapture, (void *stream, void **out)) {
+    (void)stream;
+    *out = recorded;
+    recorded = NULL;
+    return result();
+}
+/* The graph as it is, made from the list. */
+DEFINE(cuGraphInstantiateWithFlags, (void **out, void *graph, unsigned long long flags)) {
+    (void)flags;
+    int failed = result();
+    if (failed) return failed;
+    struct list *list = graph, *made = calloc(1, sizeof *made);
+    append(&made->text, &made->bytes, list->text, list->bytes);
+    made->launches = list->launches;
+    fake_cuda_graphs++;
+    fake_cuda_used += list->bytes;
+    return *out = made, 0;
+}
+DEFINE(cuGraphLaunch, (void *graph, void *stream)) {
+    (void)stream;
+    struct list *list = graph;
+    append(&fake_cuda_trace, &fake_cuda_traced, list->text, list->bytes);
+    fake_cuda_launches += list->launches;
+    return result();
+}
+DEFINE(cuGraphDestroy, (void *graph)) {
+    struct list *list = graph;
+    free(list->text);
+    free(list);
+    return 0;
+}
+DEFINE(cuGraphExecDestroy, (void *graph)) {
+    fake_cuda_graphs--;
+    fake_cuda_used -= ((struct list *)graph)->bytes;
+    return cuGraphDestroy(graph);
 }

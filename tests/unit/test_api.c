@@ -373,7 +373,7 @@ static void devices_are_listed(void **state) {
             ob_engine_check(&(ob_engine_options){.model = MODEL, .device = device.name}, &error),
             OB_OK);
     }
-    assert_int_equal(n, 3);
+    assert_true(n >= 3); /* more of cuda where there are several */
     assert_true(ob_device_at(0, &device));
     assert_string_equal(device.name, "cpu");
     for (char *isa = strtok(device.isa, " "); isa; isa = strtok(NULL, " "))

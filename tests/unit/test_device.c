@@ -29,7 +29,7 @@ static void the_list_is_searched_by_name(void **state) {
     for (size_t i = 0; i < device_count; i++) {
         ob_device found = {0};
         assert_ptr_equal(device_find(device_list[i]->name), device_list[i]);
-        device_list[i]->enumerate(&found);
+        device_list[i]->enumerate(0, &found);
         if (found.count == 0) { /* a GPU that is not there, or that nothing was built for */
             assert_string_equal(device_list[i]->name, "cuda");
             assert_true(found.text[0] != 0);

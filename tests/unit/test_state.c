@@ -91,6 +91,8 @@ static struct engine *make_cut(uint32_t snapshots, int32_t cut) {
     e->snapshots = snapshots;
     e->groups = e->model->graph.groups;
     e->group = arena_array(&e->arena, e->groups, sizeof *e->group);
+    for (uint32_t i = 0; i < e->parts; i++)
+        assert_int_equal(memory_pages_open(e, &e->part[i], NULL), OB_OK);
     for (uint32_t i = 0; i < e->groups; i++) make_group(e, i);
     e->id = arena_array(&e->arena, STEP, sizeof *e->id);
     e->pos = arena_array(&e->arena, STEP, sizeof *e->pos);

@@ -30,7 +30,8 @@ static void append(char *to, size_t size, const char *before, const char *text) 
     snprintf(to + n, size - n, "%s%s", before, text);
 }
 
-static void cpu_enumerate(ob_device *out) {
+static void cpu_enumerate(uint32_t index, ob_device *out) {
+    (void)index;
     machine(out);
     append(out->text, sizeof out->text, ", ", cpu_isa_name(cpu_best()));
     if (cpu_best() == CPU_SCALAR)
@@ -44,7 +45,8 @@ static void cpu_enumerate(ob_device *out) {
     }
 }
 
-static void ref_enumerate(ob_device *out) {
+static void ref_enumerate(uint32_t index, ob_device *out) {
+    (void)index;
     machine(out);
     append(out->text, sizeof out->text, ", ", "plain C in double precision: slow, for comparison");
 }

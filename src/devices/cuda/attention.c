@@ -4,7 +4,7 @@
 
 #include "devices/cuda/cuda.h"
 
-enum { SPLIT = 512 /* as in attention.cu */, THREADS = 128, SPLIT_THREADS = 256 };
+enum { SPLIT = CUDA_SPLIT, THREADS = 128, SPLIT_THREADS = 128 };
 
 static size_t part_bytes(const struct cache_group *g) {
     return (2 + (size_t)g->v_dim) * sizeof(float);
@@ -48,18 +48,28 @@ void cuda_cache_store(struct device_plan *p, const struct cuda_cache *cache, CUd
                               .step = p->step_memory.device,
                               .k = k,
                               .v = v};
-    struct cuda_grid grid = {p->step->tokens, cache->kv_heads, 1, THREADS, 0};
+    struct cuda_grid grid = {p->shape.tokens, cache->kv_heads, 1, THREADS, 0};
     cuda_run_kernel(p, CUDA_attention_store, grid, &args);
 }
 
+/* q and k are turned on the way. */
+static void rope_and_store(struct device_plan *p, const struct node *n,
+                           const struct cuda_cache *cache) {
+    const struct cuda_node *info = cuda_info(p, n);
+    struct cuda_rope_store args = {.q = cuda_rope_args(p, info->rope[0]),
+                                   .k = cuda_rope_args(p, info->rope[1]),
+                                   .store = {.cache = *cache,
+                                             .step = p->step_memory.device,
+                                             .v = cuda_value(p, n->in[2])}};
+    args.k.y = 0;
+    uint32_t heads = args.q.heads + 2 * cache->kv_heads;
+    cuda_run_kernel(p, CUDA_rope_store, (struct cuda_grid){p->shape.tokens, heads, 1, 64, 0},
+                    &args);
+}
+
 /* Splits up to the last entry that any row sees. */
-static uint32_t splits_of(const struct step *step, uint32_t every) {
-    uint32_t end = 0;
-    for (uint32_t s = 0; s < step->seqs; s++) {
-        uint32_t entries = (step->seq[s].past + step->seq[s].count) / every;
-        if (entries > end) end = entries;
-    }
-    return (end + SPLIT - 1) / SPLIT;
+static uint32_t splits_of(const struct device_plan *p, uint32_t every) {
+    return (p->shape.end / every + SPLIT - 1) / SPLIT;
 }
 
 /* ---- launching ---- */
@@ -69,9 +79,7 @@ enum { ROWS_MAX = 16384, TILE_MOST = 16 };
 /* A block's rows: the heads of a KV head, of as many tokens as fit; in steps of few tokens a block
  * is a token. */
 static void choose_tiles(const struct device_plan *p, struct cuda_attention *a) {
-    uint32_t most = 1;
-    for (uint32_t s = 0; s < p->step->seqs; s++)
-        if (p->step->seq[s].count > most) most = p->step->seq[s].count;
+    uint32_t most = p->shape.longest;
     a->share = a->heads / a->cache.kv_heads;
     assert(a->share > 0); /* cuda_supports() */
     a->tile_heads = a->share < TILE_MOST ? a->share : TILE_MOST;
@@ -81,23 +89,41 @@ static void choose_tiles(const struct device_plan *p, struct cuda_attention *a) 
     a->seq_tiles = (most + a->tile_tokens - 1) / a->tile_tokens;
 }
 
-static void run_splits(struct device_plan *p, struct cuda_attention *a) {
+static const struct { enum cuda_kernel kernel; uint32_t rows; } split[] = {
+    {CUDA_attention_split_2, 2}, {CUDA_attention_split_8, 8}, {CUDA_attention_split_16, 16}};
+enum { SPLIT_KERNELS = sizeof split / sizeof split[0] };
+
+static uint32_t split_shared(uint32_t rows, uint32_t k_dim) {
+    return (rows * (k_dim + SPLIT) + 4) * (uint32_t)sizeof(float);
+}
+
+bool cuda_attention_allow(struct device_plan *p, const struct node *n) {
     struct cuda_device *d = p->device;
-    uint32_t tile = a->tile_heads * a->tile_tokens, rows = tile <= 2 ? 2 : tile <= 8 ? 8 : 16;
-    enum cuda_kernel kernel = rows == 2   ? CUDA_attention_split_2
-                              : rows == 8 ? CUDA_attention_split_8
-                                          : CUDA_attention_split_16;
-    uint32_t shared = (rows * (a->cache.k_dim + SPLIT) + 4) * (uint32_t)sizeof(float);
-    cuda_ok(d, d->driver->function_set(d->kernel[kernel], CUDA_FUNCTION_SHARED_MAX, (int)shared),
-            "attention");
+    for (int i = 0; i < SPLIT_KERNELS; i++) {
+        uint32_t shared = split_shared(split[i].rows, n->u.attention.k_dim);
+        if (shared <= d->split_shared[i]) continue;
+        d->split_shared[i] = shared;
+        if (!cuda_ok(d, d->driver->function_set(d->kernel[split[i].kernel],
+                                                CUDA_FUNCTION_SHARED_MAX, (int)shared),
+                     "attention's shared memory"))
+            return false;
+    }
+    return true;
+}
+
+static void run_splits(struct device_plan *p, struct cuda_attention *a) {
+    uint32_t tile = a->tile_heads * a->tile_tokens;
+    int size = tile <= 2 ? 0 : tile <= 8 ? 1 : 2;
+    enum cuda_kernel kernel = split[size].kernel;
+    uint32_t shared = split_shared(split[size].rows, a->cache.k_dim);
     uint32_t heads_parts = (a->share + a->tile_heads - 1) / a->tile_heads;
-    struct cuda_grid grid = {p->step->seqs * a->seq_tiles, a->cache.kv_heads * heads_parts,
+    struct cuda_grid grid = {p->shape.seqs * a->seq_tiles, a->cache.kv_heads * heads_parts,
                              a->splits, SPLIT_THREADS, shared};
     size_t row = (size_t)a->heads * a->splits * (2 + (size_t)a->cache.v_dim) * sizeof(float);
     assert(row > 0);
     uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);
-    for (a->row0 = 0; a->row0 < p->step->tokens; a->row0 += a->rows) {
-        uint32_t left = p->step->tokens - a->row0;
+    for (a->row0 = 0; a->row0 < p->shape.tokens; a->row0 += a->rows) {
+        uint32_t left = p->shape.tokens - a->row0;
         a->rows = left < most ? left : most;
         cuda_run_kernel(p, kernel, grid, a);
         cuda_run_kernel(p, CUDA_attention_merge,
@@ -126,7 +152,7 @@ void cuda_attention(struct device_plan *p, const struct node *n) {
                                   .places = info->extra[2],
                                   .parts = p->parts,
                                   .y = cuda_value(p, n->out[0]),
-                                  .own = splits_of(p->step, 1),
+                                  .own = splits_of(p, 1),
                                   .heads = heads,
                                   .window = n->u.attention.window,
                                   .chunk = n->u.attention.chunk,
@@ -143,12 +169,13 @@ void cuda_attention(struct device_plan *p, const struct node *n) {
     uint32_t biases = args.by_distance ? n->u.attention.by_distance : n->u.attention.by_key;
     if (biases) args.distances = cuda_cols(p, n->in[biases]) / heads;
     if (args.offsets) args.distances = 2 * args.reach + 1;
-    if (!n->u.attention.shares)
+    if (info->rope[0]) rope_and_store(p, n, &args.cache);
+    else if (!n->u.attention.shares)
         cuda_cache_store(p, &args.cache, cuda_value(p, n->in[1]), cuda_value(p, n->in[2]));
     args.splits = args.own;
     if (n->u.attention.beside) {
         args.beside = cuda_cache_of(p, n->u.attention.beside_cache);
-        args.splits += splits_of(p->step, args.beside.every);
+        args.splits += splits_of(p, args.beside.every);
         CUdeviceptr rows = cuda_value(p, n->in[n->u.attention.beside]);
         cuda_cache_store(p, &args.beside, rows, rows);
     }

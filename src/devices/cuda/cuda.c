@@ -32,21 +32,22 @@ ob_status cuda_report(struct cuda_device *d, ob_error *error) {
 
 /* ---- what there is ---- */
 
-static void describe_first(const struct cuda_driver *driver, ob_device *out) {
+static void describe_gpu(const struct cuda_driver *driver, uint32_t index, ob_device *out) {
     CUdevice device;
     char name[96] = "a GPU";
     int major = 0, minor = 0;
     size_t bytes = 0;
-    if (driver->device(&device, 0) != 0) return;
+    if (driver->device(&device, (int)index) != 0) return;
     driver->device_name(name, sizeof name, device);
     driver->device_memory(&bytes, device);
     driver->device_attribute(&major, CUDA_ATTRIBUTE_MAJOR, device);
     driver->device_attribute(&minor, CUDA_ATTRIBUTE_MINOR, device);
     out->memory_total = out->memory_available = bytes;
-    snprintf(out->text, sizeof out->text, "%s (sm_%d%d)", name, major, minor);
+    snprintf(out->text, sizeof out->text, "%s (sm_%d%d)%s", name, major, minor,
+             cuda_has_graphs(driver) ? "" : "; no CUDA graphs: the driver is too old");
 }
 
-static void cuda_enumerate(ob_device *out) {
+static void cuda_enumerate(uint32_t index, ob_device *out) {
     int count = 0;
     const struct cuda_driver *driver = cuda_driver(out->text, sizeof out->text);
     if (!cuda_images_exist())
@@ -57,7 +58,22 @@ static void cuda_enumerate(ob_device *out) {
         return;
     }
     out->count = (uint32_t)count;
-    describe_first(driver, out);
+    if (index < out->count) describe_gpu(driver, index, out);
+}
+
+/* Names those that there are. */
+static ob_status refuse_index(uint32_t index, uint32_t count, ob_error *error) {
+    char text[400] = "";
+    for (uint32_t i = 0; i < count; i++) {
+        ob_device one = {0};
+        size_t n = strlen(text);
+        cuda_enumerate(i, &one);
+        snprintf(text + n, sizeof text - n, "%scuda:%u (%s)", i ? ", " : "", i, one.text);
+    }
+    error_set(error, OB_ERR_NOT_FOUND, "there is no cuda:%u; there %s: %s", index,
+              count == 1 ? "is" : "are", text);
+    error_at(error, NULL, "device", OB_NO_OFFSET);
+    return OB_ERR_NOT_FOUND;
 }
 
 /* ---- open and close ---- */
@@ -93,19 +109,19 @@ static ob_status cuda_open(const struct device_options *options, struct device *
                            ob_error *error) {
     *out = NULL;
     ob_device have = {0};
-    cuda_enumerate(&have);
+    cuda_enumerate(0, &have);
     if (have.count == 0) return error_set(error, OB_ERR_NOT_FOUND, "no cuda device: %s", have.text);
     if (options->cpu_isa)
         return error_set(error, OB_ERR_ARGUMENT, "the cuda device takes no instruction set ('%s')",
                          options->cpu_isa);
-    if (options->index >= have.count)
-        return error_set(error, OB_ERR_NOT_FOUND, "there are %u cuda devices, numbered from 0",
-                         have.count);
+    if (options->index >= have.count) return refuse_index(options->index, have.count, error);
     struct cuda_device *d = calloc(1, sizeof *d);
     if (!d) return error_memory(error, "a device", sizeof *d);
     *out = &d->base;
     d->base.type = &device_cuda;
     d->driver = cuda_driver(have.text, sizeof have.text);
+    d->unfused = options->unfused;
+    d->plain = options->plain || !cuda_has_graphs(d->driver);
     ob_status status = open_context(d, (int)options->index) ? OB_OK : cuda_report(d, error);
     if (status == OB_OK) status = cuda_images_load(d, error);
     if (status != OB_OK) cuda_close(out);
@@ -113,7 +129,9 @@ static ob_status cuda_open(const struct device_options *options, struct device *
 }
 
 static void cuda_describe(const struct device *device, char *text, size_t size) {
-    snprintf(text, size, "cuda (%s)", ((const struct cuda_device *)(const void *)device)->name);
+    const struct cuda_device *d = (const void *)device;
+    if (d->device) snprintf(text, size, "cuda:%d (%s)", d->device, d->name);
+    else snprintf(text, size, "cuda (%s)", d->name);
 }
 
 static void cuda_memory(const struct device *device, uint64_t *available, uint64_t *total) {
@@ -220,6 +238,8 @@ const struct device_type device_cuda = {
     .write = cuda_write,
     .read = cuda_read,
     .copy = cuda_copy,
+    .weight_memory = cuda_weight_memory,
+    .plan_memory = cuda_plan_bytes,
     .bind_weight = cuda_bind_weight,
     .unbind_weight = cuda_unbind_weight,
     .supports = cuda_supports,

@@ -7,7 +7,9 @@
  *     cuda.c     open, memory, buffers
  *     weights.c  weights on the GPU
  *     plan.c     supports, prepare: all memory a step needs
+ *     fuse.c     which nodes share a kernel
  *     step.c     what a step is, for the kernels
+ *     replay.c   a step that was launched before as one CUDA graph
  *     run.c      one step: the nodes in order; linear.c, attention.c, index.c, states.c: theirs
  *     kernels/   CUDA C
  *
@@ -40,6 +42,9 @@ struct cuda_device {
     CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
     struct { CUfunction few, some, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
     void *staging;      /* pinned */
+    bool plain;         /* every kernel is launched by itself (replay.c) */
+    bool unfused;       /* a node's kernels are its own */
+    uint32_t split_shared[3]; /* bytes that attention's kernels were allowed */
     CUresult failed;    /* 0: nothing */
     const char *at;     /* what failed */
     char name[128];
@@ -66,7 +71,31 @@ struct cuda_node {
     CUdeviceptr weight, bias[NODE_OUTPUTS]; /* vectors as F32, or what weights.c makes of a matrix
                                                for the op; 0: none */
     CUdeviceptr extra[3];                   /* tables of a rope_table, of an attention, ... */
+    bool halves;                            /* its output is halved by its own kernel */
+    bool halved;                            /* of a linear: its input is halved already */
+    bool later;                             /* a rope that runs with the attention behind it: */
+    const struct node *rope[2];             /* of q and of k; NULL: none */
 };
+
+enum { CUDA_SPLIT = 128 /* positions that attention sums apart, as in kernels/cache.cuh */ };
+
+/* All of a step that launches depend on; the rest is data on the GPU. Nodes see nothing else of
+ * it, so that equal shapes are equal launches. */
+struct cuda_shape {
+    CUdeviceptr memory; /* where the step lies */
+    uint32_t tokens, seqs, logits;
+    uint32_t longest;   /* tokens of the sequence that has most in the step */
+    uint32_t end;       /* positions of the longest context, up to a multiple of CUDA_SPLIT */
+};
+
+/* A shape that was run lately: once, then there is no graph yet, or more often. */
+struct cuda_graph {
+    struct cuda_shape shape;
+    CUgraphExec exec;
+    size_t bytes;  /* of the GPU, about */
+    uint64_t used; /* the run that used it last; 0: free */
+};
+enum { CUDA_GRAPHS = 16, CUDA_GRAPH_TOKENS = 64 };
 
 struct device_plan {
     struct cuda_device *device;
@@ -84,12 +113,14 @@ struct device_plan {
     uint32_t bound_count;
 
     CUdeviceptr values, parts, scratch;
-    CUdeviceptr act, act_scale; /* halved inputs of the linear node that runs */
+    CUdeviceptr act, act_scale; /* halved inputs of the next linear node */
     size_t parts_bytes, scratch_bytes;
     struct { CUdeviceptr first, token, expert, pair; } groups;
     struct { void *host; CUdeviceptr device; size_t bytes; struct cuda_step at; } step_memory;
     void *output[3];           /* pinned: logits, embedding, pooled */
-    const struct step *step;
+    struct cuda_shape shape;   /* of the step that runs */
+    struct cuda_graph graphs[CUDA_GRAPHS];
+    uint64_t runs;
 };
 
 /* ---- cuda.c ---- */
@@ -105,6 +136,7 @@ bool cuda_images_exist(void);
 ob_status cuda_images_load(struct cuda_device *d, ob_error *error);
 
 /* ---- weights.c ---- */
+uint64_t cuda_weight_memory(const struct device *device, const struct weight *weight);
 ob_status cuda_bind_weight(struct device *device, struct weight *weight, ob_error *error);
 void cuda_unbind_weight(struct device *device, struct weight *weight);
 /* Copies on the GPU that the plan owns; 0 where w is NULL, or out of memory (noted). */
@@ -120,12 +152,25 @@ void cuda_kernel_text(const struct device *device, const struct node *node, uint
 ob_status cuda_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,
                        uint32_t tokens, uint32_t logits, struct device_plan **out, ob_error *error);
 void cuda_release(struct device *device, struct device_plan **plan);
+uint64_t cuda_plan_bytes(const struct device *device, const struct graph *graph,
+                         const struct device_kv *kv, const uint64_t *group_bytes, uint32_t tokens,
+                         uint32_t logits);
 CUdeviceptr cuda_plan_memory(struct device_plan *p, size_t bytes); /* owned; 0 on failure */
 CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes);
 
+/* ---- fuse.c ---- */
+/* Marks in the nodes what runs together; false: out of memory. */
+bool cuda_fuse(struct device_plan *p);
+
 /* ---- step.c ---- */
-/* Puts the step on the GPU; false: noted. */
+/* Puts the step on the GPU, and its shape into the plan; false: noted. */
 bool cuda_step_write(struct device_plan *p, const struct step *step);
+
+/* ---- replay.c ---- */
+bool cuda_has_graphs(const struct cuda_driver *driver);
+/* What `launch` launches, as a graph where this shape came before. */
+void cuda_replay(struct device_plan *p, void (*launch)(struct device_plan *p));
+void cuda_drop_graphs(struct device_plan *p);
 
 /* ---- run.c ---- */
 ob_status cuda_give(struct device *device, struct device_plan *plan, value_id v, size_t rows,
@@ -144,8 +189,8 @@ static inline void cuda_run_kernel(struct device_plan *p, enum cuda_kernel k, st
 void cuda_run_each(struct device_plan *p, enum cuda_kernel k, uint64_t n, const void *args);
 
 static inline uint32_t cuda_rows(const struct device_plan *p, value_id v) {
-    return (uint32_t)value_rows(&p->graph->value[v], p->step->tokens, p->step->logits,
-                                p->step->seqs);
+    return (uint32_t)value_rows(&p->graph->value[v], p->shape.tokens, p->shape.logits,
+                                p->shape.seqs);
 }
 static inline uint32_t cuda_cols(const struct device_plan *p, value_id v) {
     return p->graph->value[v].cols;
@@ -159,12 +204,18 @@ static inline const struct cuda_node *cuda_info(const struct device_plan *p, con
 }
 
 /* ---- the nodes ---- */
+struct cuda_rope cuda_rope_args(const struct device_plan *p, const struct node *n);
+bool cuda_is_halving(const struct node *n); /* a linear with weights of mma.cu */
+/* Rows of v, to p->act. */
+struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v);
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows); /* halved inputs */
 void cuda_linear(struct device_plan *p, const struct node *n);
 void cuda_linear_experts(struct device_plan *p, const struct node *n);
 void cuda_linear_heads(struct device_plan *p, const struct node *n);
 void cuda_route(struct device_plan *p, const struct node *n);
 void cuda_attention(struct device_plan *p, const struct node *n);
+/* Sets what a block may have of shared memory, for all its launches. */
+bool cuda_attention_allow(struct device_plan *p, const struct node *n);
 size_t cuda_attention_parts(const struct device_plan *p, const struct node *n); /* bytes, least */
 struct cuda_cache cuda_cache_of(const struct device_plan *p, uint32_t cache);
 void cuda_cache_store(struct device_plan *p, const struct cuda_cache *cache, CUdeviceptr k,

@@ -30,6 +30,13 @@ static bool find_calls(void *library) {
     }
     CUDA_CALLS(FIND)
 #undef FIND
+#define FIND(result, name, symbol, parameters)                                     \
+    {                                                                              \
+        void *at = os_library_symbol(library, #symbol);                            \
+        memcpy(&driver.calls.name, &at, sizeof at);                                \
+    }
+    CUDA_GRAPH_CALLS(FIND)
+#undef FIND
     return true;
 }
 

@@ -16,6 +16,8 @@ typedef uint64_t CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUstream_st *CUstream;
 
 enum { CUDA_OLDEST_DRIVER = 12000 }; /* as cuDriverGetVersion counts: 1000 * major + 10 * minor */
@@ -26,6 +28,7 @@ enum cuda_attribute {
     CUDA_ATTRIBUTE_MINOR = 76,
 };
 enum { CUDA_FUNCTION_SHARED_MAX = 8 };
+enum { CUDA_CAPTURE_THREAD = 1 }; /* other threads may do what they like meanwhile */
 
 /* F(result, name in our table, name of the symbol, parameters) */
 #define CUDA_CALLS(F)                                                                          \
@@ -69,9 +72,20 @@ enum { CUDA_FUNCTION_SHARED_MAX = 8 };
        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,            \
        CUstream stream, void **arguments, void **extra))
 
+/* The same of those that a driver may lack: then NULL. */
+#define CUDA_GRAPH_CALLS(F)                                                                    \
+    F(CUresult, capture_begin, cuStreamBeginCapture_v2, (CUstream stream, int mode))           \
+    F(CUresult, capture_end, cuStreamEndCapture, (CUstream stream, CUgraph *out))              \
+    F(CUresult, graph_make, cuGraphInstantiateWithFlags,                                       \
+      (CUgraphExec *out, CUgraph graph, unsigned long long flags))                             \
+    F(CUresult, graph_launch, cuGraphLaunch, (CUgraphExec graph, CUstream stream))             \
+    F(CUresult, graph_free, cuGraphDestroy, (CUgraph graph))                                   \
+    F(CUresult, graph_unmake, cuGraphExecDestroy, (CUgraphExec graph))
+
 struct cuda_driver {
 #define MEMBER(result, name, symbol, parameters) result(*name) parameters;
     CUDA_CALLS(MEMBER)
+    CUDA_GRAPH_CALLS(MEMBER)
 #undef MEMBER
 };
 

@@ -13,16 +13,7 @@ static uint32_t lists_of(const struct node *n) {
 size_t cuda_index_parts(const struct device_plan *p, const struct node *n) {
     uint32_t group = p->graph->cache[n->u.index_select.cache].group;
     size_t positions = p->kv[group]->bytes / p->page_bytes[group] * PAGE_TOKENS;
-    return lists_of(n) * positions * sizeof(float);
-}
-
-static uint32_t most_entries(const struct device_plan *p, uint32_t every) {
-    uint32_t most = 1;
-    for (uint32_t s = 0; s < p->step->seqs; s++) {
-        uint32_t n = (p->step->seq[s].past + p->step->seq[s].count) / every;
-        if (n > most) most = n;
-    }
-    return most;
+    return lists_of(n) * (positions + CUDA_SPLIT) * sizeof(float); /* cuda_shape.end */
 }
 
 void cuda_index_select(struct device_plan *p, const struct node *n) {
@@ -43,13 +34,13 @@ void cuda_index_select(struct device_plan *p, const struct node *n) {
                               .local = n->u.index_select.local,
                               .lists = lists_of(n)};
     args.cols = cuda_cols(p, n->out[0]) / args.lists;
-    args.entries = most_entries(p, args.cache.every);
+    args.entries = p->shape.end / args.cache.every;
     cuda_cache_store(p, &args.cache, cuda_value(p, n->in[1]), 0);
     size_t row = (size_t)args.lists * args.entries * sizeof(float);
     uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);
     uint32_t shared = args.heads * args.dim * (uint32_t)sizeof(float);
-    for (args.row0 = 0; args.row0 < p->step->tokens; args.row0 += args.rows) {
-        uint32_t left = p->step->tokens - args.row0;
+    for (args.row0 = 0; args.row0 < p->shape.tokens; args.row0 += args.rows) {
+        uint32_t left = p->shape.tokens - args.row0;
         args.rows = left < most ? left : most;
         cuda_run_kernel(p, CUDA_index_scores,
                         (struct cuda_grid){BLOCKS_A_ROW, args.rows, args.lists, THREADS, shared},

@@ -29,12 +29,16 @@ size_t cuda_act_bytes(uint32_t cols, uint32_t rows) {
     return (size_t)blocks(rows, GROUP) * blocks(cols, SEGMENT) * SEGMENT_BYTES;
 }
 
+struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v) {
+    return (struct cuda_halve){.x = cuda_value(p, v),
+                               .y = p->act,
+                               .scale = p->act_scale,
+                               .cols = cuda_cols(p, v),
+                               .x_stride = cuda_cols(p, v)};
+}
+
 static void halve(struct device_plan *p, const struct node *n) {
-    struct cuda_halve args = {.x = cuda_value(p, n->in[0]),
-                              .y = p->act,
-                              .scale = p->act_scale,
-                              .cols = cuda_cols(p, n->in[0]),
-                              .x_stride = cuda_cols(p, n->in[0])};
+    struct cuda_halve args = cuda_halve_args(p, n->in[0]);
     struct cuda_grid grid = {cuda_rows(p, n->in[0]), 1, 1, args.cols > 2048 ? 1024 : 256, 0};
     cuda_run_kernel(p, CUDA_halve, grid, &args);
 }
@@ -96,11 +100,16 @@ static void multiply_all(struct device_plan *p, const struct node *n) {
     }
 }
 
-void cuda_linear(struct device_plan *p, const struct node *n) {
+bool cuda_is_halving(const struct node *n) {
     bool some = false;
-    for (uint32_t i = 0; i < n->outputs; i++) some |= bound(n->weight[i])->by > 0;
-    if (some) {
-        halve(p, n);
+    for (uint32_t i = 0; n->op == OP_linear && i < n->outputs; i++)
+        some |= bound(n->weight[i])->by > 0;
+    return some;
+}
+
+void cuda_linear(struct device_plan *p, const struct node *n) {
+    if (cuda_is_halving(n)) {
+        if (!cuda_info(p, n)->halved) halve(p, n);
         multiply_all(p, n);
     }
     for (uint32_t i = 0; i < n->outputs; i++) {
@@ -146,7 +155,7 @@ void cuda_route(struct device_plan *p, const struct node *n) {
                               .expert_scale = cuda_info(p, n)->bias[1],
                               .y = cuda_value(p, n->out[0]),
                               .scratch = p->scratch,
-                              .tokens = p->step->tokens,
+                              .tokens = p->shape.tokens,
                               .experts = cuda_cols(p, n->in[0]),
                               .used = r->used,
                               .always = r->always,

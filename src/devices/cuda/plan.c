@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "devices/cuda/cuda.h"
 
-enum { PARTS = 64 << 20 /* bytes of attention's parts, at least */ };
+enum { PARTS = 128 << 20 /* bytes of attention's parts, at least */ };
 
 /* ---- supports ---- */
 
@@ -160,6 +160,50 @@ static struct sizes measure(const struct device_plan *p) {
     return s;
 }
 
+/* What a node copies: see make_weight() and make_extra(). */
+static uint64_t copies_of(const struct node *n) {
+    const struct weight *w = n->weight[0];
+    uint64_t distances = 2 * (uint64_t)n->u.attention.reach + 1;
+    switch (n->op) {
+    case OP_attention:
+        return n->u.attention.offsets || n->u.attention.places
+                   ? (n->u.attention.heads + 1) * distances * sizeof(float)
+                   : n->u.attention.heads * sizeof(float);
+    case OP_compress:
+    case OP_conv1d:
+    case OP_scan:
+    case OP_wkv4: return w ? (uint64_t)w->rows * w->cols * sizeof(float) : 0;
+    case OP_rope_table: return 2 * (uint64_t)n->u.rope_table.half * sizeof(float);
+    default: return 0;
+    }
+}
+
+uint64_t cuda_plan_bytes(const struct device *device, const struct graph *graph,
+                         const struct device_kv *kv, const uint64_t *group_bytes, uint32_t tokens,
+                         uint32_t logits) {
+    (void)device;
+    struct device_plan p = {
+        .graph = graph, .kv_type = kv->type, .tokens = tokens, .logits = logits};
+    p.page_bytes = arena_array(&p.arena, graph->groups + 1, sizeof *p.page_bytes);
+    p.kv = arena_array(&p.arena, graph->groups + 1, sizeof *p.kv);
+    struct device_buffer *room = arena_array(&p.arena, graph->groups + 1, sizeof *room);
+    p.layout = graph_plan_make(graph, &p.arena, tokens, logits);
+    uint64_t bytes = UINT64_MAX; /* out of memory here */
+    if (p.page_bytes && p.kv && room && p.layout.offset) {
+        for (uint32_t g = 0; g < graph->groups; g++) {
+            p.page_bytes[g] = kv->page_bytes[g];
+            room[g].bytes = group_bytes[g];
+            p.kv[g] = &room[g];
+        }
+        struct sizes s = measure(&p);
+        bytes = p.layout.bytes + s.parts + s.act + max(tokens, logits) * sizeof(float) + s.route +
+                (s.experts + 1 + 3 * s.pairs) * sizeof(uint32_t);
+        for (uint32_t i = 0; i < graph->nodes; i++) bytes += copies_of(&graph->node[i]);
+    }
+    arena_free(&p.arena);
+    return bytes;
+}
+
 static bool reserve(struct device_plan *p) {
     struct sizes s = measure(p);
     p->parts_bytes = s.parts;
@@ -204,7 +248,10 @@ static bool fill(struct device_plan *p, const struct device_kv *kv) {
     p->kv_type = kv->type;
     for (uint32_t i = 0; i < nodes; i++)
         if (!make_node(p, &p->graph->node[i], &p->info[i])) return false;
-    return reserve(p) && make_outputs(p);
+    for (uint32_t i = 0; i < nodes; i++)
+        if (p->graph->node[i].op == OP_attention && !cuda_attention_allow(p, &p->graph->node[i]))
+            return false;
+    return (p->device->unfused || cuda_fuse(p)) && reserve(p) && make_outputs(p);
 }
 
 ob_status cuda_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,
@@ -237,6 +284,7 @@ void cuda_release(struct device *device, struct device_plan **plan) {
     if (!p) return;
     const struct cuda_driver *call = p->device->driver;
     call->context_set(p->device->context);
+    cuda_drop_graphs(p);
     for (uint32_t i = 0; i < p->bound_count; i++) cuda_unbind_weight(device, p->bound[i]);
     for (uint32_t i = 0; i < p->owned_count; i++) call->memory_free(p->owned[i]);
     for (int i = 0; i < 3; i++)

@@ -73,7 +73,22 @@ static void run_clamp(struct device_plan *p, const struct node *n) {
     args.f[1] = n->u.clamp.high;
     map(p, &args);
 }
+/* The next linear takes the row from here. */
+static void run_glu_row(struct device_plan *p, const struct node *n) {
+    struct cuda_glu_row args = {.gate = cuda_value(p, n->in[0]),
+                                .up = cuda_value(p, n->in[1]),
+                                .y = cuda_value(p, n->out[0]),
+                                .act = n->u.glu.act,
+                                .halve = cuda_halve_args(p, n->out[0])};
+    struct cuda_grid grid = {cuda_rows(p, n->out[0]), 1, 1, args.halve.cols > 2048 ? 1024 : 256,
+                             0};
+    cuda_run_kernel(p, CUDA_glu_row, grid, &args);
+}
 static void run_glu(struct device_plan *p, const struct node *n) {
+    if (cuda_info(p, n)->halves) {
+        run_glu_row(p, n);
+        return;
+    }
     struct cuda_map args = map_args(p, n, MAP_GLU);
     args.act = n->u.glu.act;
     map(p, &args);
@@ -142,6 +157,7 @@ static void rows(struct device_plan *p, const struct node *n, enum cuda_row_kind
                              .w_cols = n->weight[0] ? n->weight[0]->cols : 0,
                              .b_cols = n->bias[0] ? n->bias[0]->cols : 0,
                              .f = f};
+    if (info->halves) args.halve = cuda_halve_args(p, n->out[0]);
     /* By the width alone: the order of a sum depends on it. */
     uint32_t threads = width > 2048 ? 1024 : width > 256 ? 256 : 64;
     cuda_run_kernel(p, CUDA_rows, (struct cuda_grid){args.runs, 1, 1, threads, 0}, &args);
@@ -194,7 +210,7 @@ static void run_pool(struct device_plan *p, const struct node *n) {
                              .seq = p->step_memory.at.seq,
                              .kind = n->u.pool.kind,
                              .cols = cuda_cols(p, n->out[0])};
-    struct cuda_grid grid = {(args.cols + EACH - 1) / EACH, p->step->seqs, 1, EACH, 0};
+    struct cuda_grid grid = {(args.cols + EACH - 1) / EACH, p->shape.seqs, 1, EACH, 0};
     cuda_run_kernel(p, CUDA_pool, grid, &args);
 }
 
@@ -253,7 +269,7 @@ static void move_pairs(struct device_plan *p, const struct node *n, enum cuda_mo
     struct cuda_move args = {.a = cuda_value(p, n->in[0]),
                              .index = p->groups.pair,
                              .y = cuda_value(p, n->out[0]),
-                             .n = (uint64_t)p->step->tokens * cuda_cols(p, wide),
+                             .n = (uint64_t)p->shape.tokens * cuda_cols(p, wide),
                              .kind = kind,
                              .cols = cuda_cols(p, wide) / used};
     cuda_run_each(p, CUDA_move, args.n, &args);
@@ -293,7 +309,7 @@ static void embed(struct device_plan *p, const struct node *n, bool ids, int32_t
                               .id = ids ? p->step_memory.at.id : 0,
                               .pos = p->step_memory.at.pos,
                               .y = cuda_value(p, n->out[0]),
-                              .tokens = p->step->tokens,
+                              .tokens = p->shape.tokens,
                               .offset = offset,
                               .scale = scale};
     cuda_run_kernel(p, CUDA_embed, (struct cuda_grid){args.tokens, 1, 1, EACH, 0}, &args);
@@ -319,19 +335,22 @@ static void run_rope_table(struct device_plan *p, const struct node *n) {
                                    .magnitude_long = a->magnitude_long,
                                    .dynamic = a->dynamic,
                                    .base = a->base};
-    struct cuda_grid grid = {(a->half + EACH - 1) / EACH, p->step->tokens, 1, EACH, 0};
+    struct cuda_grid grid = {(a->half + EACH - 1) / EACH, p->shape.tokens, 1, EACH, 0};
     cuda_run_kernel(p, CUDA_rope_table, grid, &args);
 }
-static void run_rope(struct device_plan *p, const struct node *n) {
+struct cuda_rope cuda_rope_args(const struct device_plan *p, const struct node *n) {
     uint32_t heads = n->u.rope.heads, dim = n->u.rope.head_dim, half = n->u.rope.half;
-    struct cuda_rope args = {.x = cuda_value(p, n->in[0]),
-                             .table = cuda_value(p, n->in[1]),
-                             .y = cuda_value(p, n->out[0]),
-                             .n = (uint64_t)p->step->tokens * heads * (dim - half),
-                             .heads = heads,
-                             .head_dim = dim,
-                             .half = half,
-                             .interleaved = n->u.rope.interleaved};
+    return (struct cuda_rope){.x = cuda_value(p, n->in[0]),
+                              .table = cuda_value(p, n->in[1]),
+                              .y = cuda_value(p, n->out[0]),
+                              .n = (uint64_t)p->shape.tokens * heads * (dim - half),
+                              .heads = heads,
+                              .head_dim = dim,
+                              .half = half,
+                              .interleaved = n->u.rope.interleaved};
+}
+static void run_rope(struct device_plan *p, const struct node *n) {
+    struct cuda_rope args = cuda_rope_args(p, n);
     cuda_run_each(p, CUDA_rope, args.n, &args);
 }
 
@@ -393,15 +412,17 @@ static void download(struct device_plan *p, value_id v, void *to) {
     if (bytes) cuda_ok(d, d->driver->download(to, cuda_value(p, v), bytes, d->stream), "download");
 }
 
+static void launch_nodes(struct device_plan *p) {
+    for (uint32_t i = 0; i < p->graph->nodes && !p->device->failed; i++)
+        if (!p->info[i].later) run_op[p->graph->node[i].op](p, &p->graph->node[i]);
+}
+
 ob_status cuda_run(struct device *device, struct device_plan *p, const struct step *step,
                    const float **logits, ob_error *error) {
     struct cuda_device *d = (void *)device;
     assert(step->tokens <= p->tokens && step->logits <= p->logits);
-    p->step = step;
     cuda_ok(d, d->driver->context_set(d->context), "the GPU");
-    if (cuda_step_write(p, step))
-        for (uint32_t i = 0; i < p->graph->nodes && !d->failed; i++)
-            run_op[p->graph->node[i].op](p, &p->graph->node[i]);
+    if (cuda_step_write(p, step) && !d->failed) cuda_replay(p, launch_nodes);
     download(p, p->graph->logits, p->output[0]);
     download(p, p->graph->embedding, p->output[1]);
     download(p, p->graph->pooled, p->output[2]);

@@ -14,7 +14,7 @@ static struct cuda_state state_of(const struct device_plan *p, uint32_t index) {
 
 static void run_columns(struct device_plan *p, enum cuda_kernel k, uint32_t cols,
                         const void *args) {
-    struct cuda_grid grid = {(cols + THREADS - 1) / THREADS, p->step->seqs, 1, THREADS, 0};
+    struct cuda_grid grid = {(cols + THREADS - 1) / THREADS, p->shape.seqs, 1, THREADS, 0};
     cuda_run_kernel(p, k, grid, args);
 }
 
@@ -51,7 +51,7 @@ void cuda_delta(struct device_plan *p, const struct node *n) {
                               .decay_each = n->u.delta.decay_each,
                               .decay_fixed = decay == 0,
                               .scale = n->u.delta.scale};
-    struct cuda_grid grid = {args.heads, p->step->seqs, (args.v_dim + THREADS - 1) / THREADS,
+    struct cuda_grid grid = {args.heads, p->shape.seqs, (args.v_dim + THREADS - 1) / THREADS,
                              THREADS, 0};
     cuda_run_kernel(p, CUDA_delta, grid, &args);
 }
@@ -70,7 +70,7 @@ void cuda_mlstm(struct device_plan *p, const struct node *n) {
                               .v_dim = n->u.mlstm.v_dim,
                               .scale = n->u.mlstm.scale,
                               .eps = n->u.mlstm.eps};
-    cuda_run_kernel(p, CUDA_mlstm, (struct cuda_grid){args.heads, p->step->seqs, 1, THREADS, 0},
+    cuda_run_kernel(p, CUDA_mlstm, (struct cuda_grid){args.heads, p->shape.seqs, 1, THREADS, 0},
                     &args);
 }
 
@@ -100,9 +100,9 @@ void cuda_embed_ngrams(struct device_plan *p, const struct node *n) {
                                .order = a->order,
                                .heads = a->heads,
                                .end = a->end};
-    struct cuda_grid grid = {p->step->tokens, (a->order - 1) * a->heads, 1, THREADS, 0};
+    struct cuda_grid grid = {p->shape.tokens, (a->order - 1) * a->heads, 1, THREADS, 0};
     cuda_run_kernel(p, CUDA_embed_ngrams, grid, &args);
-    cuda_run_each(p, CUDA_ngrams_end, p->step->seqs, &args);
+    cuda_run_each(p, CUDA_ngrams_end, p->shape.seqs, &args);
 }
 
 void cuda_scan(struct device_plan *p, const struct node *n) {

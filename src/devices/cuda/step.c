@@ -27,6 +27,7 @@ static size_t table_pages(const struct device_plan *p, const struct step *step) 
 static bool make_room(struct device_plan *p, size_t bytes) {
     if (bytes <= p->step_memory.bytes) return true;
     struct cuda_device *d = p->device;
+    cuda_drop_graphs(p); /* they read where the step was */
     if (p->step_memory.host) d->driver->host_free(p->step_memory.host);
     if (p->step_memory.device) d->driver->memory_free(p->step_memory.device);
     p->step_memory.host = NULL;
@@ -79,6 +80,22 @@ static void write_pages(const struct device_plan *p, const struct step *step, si
         }
 }
 
+static struct cuda_shape shape_of(const struct device_plan *p, const struct step *step) {
+    struct cuda_shape shape = {.memory = p->step_memory.device,
+                               .tokens = step->tokens,
+                               .seqs = step->seqs,
+                               .logits = step->logits,
+                               .longest = 1};
+    uint32_t end = 1;
+    for (uint32_t s = 0; s < step->seqs; s++) {
+        const struct step_seq *seq = &step->seq[s];
+        if (seq->count > shape.longest) shape.longest = seq->count;
+        if (seq->past + seq->count > end) end = seq->past + seq->count;
+    }
+    shape.end = (end + CUDA_SPLIT - 1) / CUDA_SPLIT * CUDA_SPLIT;
+    return shape;
+}
+
 bool cuda_step_write(struct device_plan *p, const struct step *step) {
     enum { PARTS = 8, ALIGN = 16 };
     size_t total = table_pages(p, step);
@@ -87,6 +104,7 @@ bool cuda_step_write(struct device_plan *p, const struct step *step) {
     size_t bytes = sizeof(struct cuda_step) + step->seqs * sizeof(struct cuda_seq) +
                    words * sizeof(uint32_t) + PARTS * ALIGN;
     if (!make_room(p, bytes)) return false;
+    p->shape = shape_of(p, step);
     struct cursor c = {.host = p->step_memory.host, .base = p->step_memory.device};
     struct cuda_step *out = &p->step_memory.at;
     CUdeviceptr self;

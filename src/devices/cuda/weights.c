@@ -87,15 +87,31 @@ static bool measure_peak(struct cuda_device *d, struct cuda_weight *bound) {
     return good;
 }
 
+struct layout { size_t row, each; bool vector, packed; }; /* bytes of a row, of a matrix */
+
+static struct layout layout_of(const struct weight *w) {
+    struct layout l = {.vector = w->rows == 1};
+    l.packed = !l.vector && is_packed(w->quant);
+    l.row = l.vector   ? w->cols * sizeof(float)
+            : l.packed ? round16(w->row_bytes)
+                       : w->row_bytes;
+    l.each = l.vector ? l.row : round16(l.row * w->rows);
+    return l;
+}
+
+uint64_t cuda_weight_memory(const struct device *device, const struct weight *w) {
+    (void)device;
+    return (uint64_t)layout_of(w).each * matrices(w);
+}
+
 ob_status cuda_bind_weight(struct device *device, struct weight *w, ob_error *error) {
     struct cuda_device *d = (void *)device;
     struct cuda_weight *bound = calloc(1, sizeof *bound);
     if (!bound) return error_memory(error, "a weight", sizeof *bound);
-    bool vector = w->rows == 1;
+    const struct layout l = layout_of(w);
+    bool vector = l.vector, packed = l.packed;
+    size_t row = l.row, each = l.each;
     const struct quant *quant = vector ? quant_list[QUANT_f32] : w->quant;
-    bool packed = !vector && is_packed(quant);
-    size_t row = vector ? w->cols * sizeof(float) : packed ? round16(w->row_bytes) : w->row_bytes;
-    size_t each = vector ? row : round16(row * w->rows);
     bound->data = cuda_memory_new(d, each * matrices(w));
     bound->matrix = (struct cuda_matrix){.data = bound->data, .row_bytes = row,
                                          .matrix_bytes = each, .rows = w->rows, .cols = w->cols,

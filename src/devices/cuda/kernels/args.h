@@ -60,6 +60,12 @@ struct cuda_map {
 };
 
 /* ---- a row, or a run of one, by a block ---- */
+struct cuda_halve {                    /* rows for products; see halves.cuh */
+    DEV(const float) x;
+    DEV(void) y;
+    DEV(float) scale;                  /* [tokens] */
+    uint32_t cols, x_stride;
+};
 enum cuda_row_kind {
     ROW_DOT, ROW_L2, ROW_L2_SUM, ROW_LAYER, ROW_MATCH_RMS, ROW_RMS, ROW_ROUND, ROW_SPARSIFY
 };
@@ -73,6 +79,14 @@ struct cuda_rows {
     uint32_t kind, runs, width, cols;  /* runs: blocks; a row has cols / width of them */
     uint32_t w_cols, b_cols;
     float f;
+    struct cuda_halve halve;           /* of y, where its y is not 0: of ROW_RMS, ROW_LAYER */
+};
+struct cuda_glu_row {
+    DEV(const float) gate;
+    DEV(const float) up;
+    DEV(float) y;
+    uint32_t act;
+    struct cuda_halve halve;           /* of y */
 };
 
 /* ---- columns moved ---- */
@@ -170,13 +184,7 @@ struct cuda_linear {
     uint32_t tokens, x_stride, y_stride;
 };
 
-/* The same on tensor cores, for the integer formats; see mma.cu. */
-struct cuda_halve {
-    DEV(const float) x;
-    DEV(void) y;
-    DEV(float) scale;                  /* [tokens] */
-    uint32_t cols, x_stride;
-};
+/* The same on tensor cores, for the integer formats, of halved rows; see mma.cu. */
 struct cuda_mma_weight {
     DEV(const uint8_t) data;
     DEV(const float) bias;
@@ -245,6 +253,12 @@ struct cuda_store {
     DEV(const struct cuda_step) step;
     DEV(const float) k;
     DEV(const float) v;
+};
+/* What comes before attention: q is turned, k is turned and stored, v is stored. */
+enum { ROPE_STORE_MAX = 512 /* largest head */ };
+struct cuda_rope_store {
+    struct cuda_rope q, k;             /* k.y: 0 */
+    struct cuda_store store;           /* its k: 0 */
 };
 /* Part of a row, head and split: at [(row - row0) * heads + head][split] the maximum, the sum and
  * the v_dim sums. Splits from `own` on are of the cache beside. */

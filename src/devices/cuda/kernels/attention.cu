@@ -1,25 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * attention.cu: storing keys and values, and attention over them. Positions are cut into splits of
- * SPLIT at absolute multiples; a split is reduced from zero, and the parts are merged in order of
- * the split. A block reduces one split for a tile of rows (tokens and heads) that share a KV head:
+ * SPLIT at absolute multiples; a split is reduced from zero, and the parts are added in order of
+ * the split, each weighted by exp(its maximum - that of all). A block reduces one split for a tile of rows (tokens and heads) that share a KV head:
  *     score   a thread a position: one fused multiply-add a feature, in order
  *     sum     a warp a row: lane l has positions l, l + 32, ... in order, then a butterfly
  *     out     a thread a column: one fused multiply-add a position, in order
  * so a row's bits depend on its own positions alone, not on the tile.
  */
 #include "devices/cuda/kernels/cache.cuh"
+#include "devices/cuda/kernels/rope.cuh"
+
+/* Where KV head h of token t is stored; NULL: the cache has no entry of its position. */
+struct place { uint8_t *block; uint32_t slot; };
+
+__device__ struct place place_of(const struct cuda_store &a, uint32_t t, uint32_t h) {
+    const struct cuda_cache &c = a.cache;
+    uint32_t pos = a.step->pos[t], entry = pos / c.every;
+    if ((pos + 1) % c.every != 0) return {NULL, 0};
+    return {block_of(c, a.step, a.step->seq_of[t], entry / PAGE, h), entry % PAGE};
+}
+__device__ void store_key(const struct cuda_cache &c, const struct place &to, const float *k) {
+    put_row(to.block + to.slot * c.k_bytes, c.k_type, k, c.k_dim, true);
+}
+__device__ void store_value(const struct cuda_cache &c, const struct place &to, const float *v) {
+    put_row(to.block + c.v_at + to.slot * c.v_bytes, c.v_type, v, c.v_dim, false);
+}
 
 KERNEL_FN(attention_store, struct cuda_store) {
-    uint32_t t = blockIdx.x, h = blockIdx.y, pos = a.step->pos[t];
+    uint32_t t = blockIdx.x, h = blockIdx.y;
     const struct cuda_cache &c = a.cache;
-    uint32_t entry = pos / c.every, slot = entry % PAGE;
-    if ((pos + 1) % c.every != 0) return;
-    uint8_t *block = block_of(c, a.step, a.step->seq_of[t], entry / PAGE, h);
+    struct place to = place_of(a, t, h);
+    if (!to.block) return;
     size_t row = (size_t)t * c.kv_heads + h;
-    put_row(block + slot * c.k_bytes, c.k_type, a.k + row * c.k_dim, c.k_dim, true);
-    if (c.v_dim) put_row(block + c.v_at + slot * c.v_bytes, c.v_type, a.v + row * c.v_dim, c.v_dim,
-                         false);
+    store_key(c, to, a.k + row * c.k_dim);
+    if (c.v_dim) store_value(c, to, a.v + row * c.v_dim);
+}
+
+/* A block a head of a token: those of q, then those of k, then those of v. */
+KERNEL_FN(rope_store, struct cuda_rope_store) {
+    __shared__ float turned[ROPE_STORE_MAX];
+    const struct cuda_cache &c = a.store.cache;
+    uint32_t t = blockIdx.x, h = blockIdx.y;
+    bool query = h < a.q.heads, key = !query && h < a.q.heads + c.kv_heads;
+    if (!query) h -= key ? a.q.heads : a.q.heads + c.kv_heads;
+    if (query || key) {
+        const struct cuda_rope &r = query ? a.q : a.k;
+        size_t row = (size_t)t * r.heads + h;
+        const float *table = r.table + (size_t)t * 2 * r.half;
+        for (uint32_t p = threadIdx.x; p < rope_pairs(r); p += blockDim.x)
+            turn_pair(r, r.x + row * r.head_dim, table, p,
+                      query ? r.y + row * r.head_dim : turned);
+    }
+    if (query) return;
+    __syncthreads();
+    struct place to = place_of(a.store, t, h);
+    if (!to.block) return;
+    if (key) store_key(c, to, turned);
+    else store_value(c, to, a.store.v + ((size_t)t * c.kv_heads + h) * c.v_dim);
 }
 
 /* ---- one split ---- */
@@ -135,6 +173,27 @@ __device__ void score_key(const float *q, const uint8_t *k, uint32_t type, uint3
 #pragma unroll
     for (int r = 0; r < ROWS; r++) s[r] = 0;
     uint32_t d = 0;
+    /* Many loads at once: a thread waits for memory once for all of them. */
+    enum { LOADS = 4, EACH = 8 };
+    for (; type == KV_f16 && d < dim && dim % (LOADS * EACH) == 0; d += LOADS * EACH) {
+        uint4 raw[LOADS];
+#pragma unroll
+        for (int i = 0; i < LOADS; i++) raw[i] = *(const uint4 *)(k + 2 * (d + EACH * i));
+#pragma unroll
+        for (int i = 0; i < LOADS; i++) {
+            const __half2 *h = (const __half2 *)&raw[i];
+            float2 v[EACH / 2];
+#pragma unroll
+            for (int j = 0; j < EACH / 2; j++) v[j] = __half22float2(h[j]);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                const float4 *x = (const float4 *)(q + r * dim + d + EACH * i);
+                float4 a = x[0], b = x[1];
+                s[r] = fmaf(a.w, v[1].y, fmaf(a.z, v[1].x, fmaf(a.y, v[0].y, fmaf(a.x, v[0].x, s[r]))));
+                s[r] = fmaf(b.w, v[3].y, fmaf(b.z, v[3].x, fmaf(b.y, v[2].y, fmaf(b.x, v[2].x, s[r]))));
+            }
+        }
+    }
     for (; d + 4 <= dim && dim % 4 == 0; d += 4) {
         float4 v = get4(k, type, d);
 #pragma unroll
@@ -158,14 +217,38 @@ __device__ void sum_values(const struct cuda_attention &a, const struct tile &t,
                            float out[ROWS]) {
 #pragma unroll
     for (int r = 0; r < ROWS; r++) out[r] = 0;
+    /* As in score_key(). */
+    enum { LOADS = 16 };
     for (uint32_t at = begin; at < end;) {
         uint32_t stop = min((at / PAGE + 1) * PAGE, end);
         const uint8_t *block = block_of(c, a.step, t.in, (t.base + at) / PAGE, t.kv_head);
-        for (; block && at < stop; at++) {
-            float v = get(block + c.v_at + (t.base + at) % PAGE * c.v_bytes, c.v_type, d);
+        while (block && at < stop) {
+            const uint8_t *row = block + c.v_at + (t.base + at) % PAGE * c.v_bytes;
+            if (c.v_type == KV_f16 && at % 4 == 0 && at + LOADS <= stop) {
+                float v[LOADS];
+#pragma unroll
+                for (int i = 0; i < LOADS; i++)
+                    v[i] = __half2float(((const __half *)(row + (size_t)i * c.v_bytes))[d]);
+#pragma unroll
+                for (int r = 0; r < ROWS; r++) {
+                    const float4 *by = (const float4 *)(score + (first + r * step) * SPLIT + at);
+#pragma unroll
+                    for (int i = 0; i < LOADS / 4; i++) {
+                        float4 p = by[i];
+                        out[r] = fmaf(p.x, v[4 * i], out[r]);
+                        out[r] = fmaf(p.y, v[4 * i + 1], out[r]);
+                        out[r] = fmaf(p.z, v[4 * i + 2], out[r]);
+                        out[r] = fmaf(p.w, v[4 * i + 3], out[r]);
+                    }
+                }
+                at += LOADS;
+                continue;
+            }
+            float v = get(row, c.v_type, d);
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
                 out[r] = fmaf(score[(first + r * step) * SPLIT + at], v, out[r]);
+            at++;
         }
         at = stop;
     }
@@ -267,29 +350,50 @@ KERNEL_FN(attention_split_16, struct cuda_attention) { split_of<16>(a); }
 
 /* ---- all splits of a row and head ---- */
 
+__device__ float sink_of(const struct cuda_attention &a, uint32_t row, uint32_t head, int i) {
+    if (i == 0) return a.sinks ? a.sinks[head] : -INFINITY;
+    return a.token_sinks ? a.token_sinks[(size_t)row * a.heads + head] : -INFINITY;
+}
+
+/* Splits that nothing was seen in count for nothing, however many there are. */
 KERNEL_FN(attention_merge, struct cuda_attention) {
+    enum { SOME = 256, LOADS = 8 };
+    __shared__ float room[WARPS_MAX], weight[SOME], mass[SOME];
     uint32_t head = blockIdx.x, row = a.row0 + blockIdx.y, v_dim = a.cache.v_dim;
+    size_t wide = 2 + v_dim;
     const float *parts = part_of(a, row, head, 0);
-    float *y = a.y + ((size_t)row * a.heads + head) * v_dim;
-    for (uint32_t d = threadIdx.x; d < v_dim; d += blockDim.x) {
-        float top = -INFINITY, sum = 0, out = 0;
-        for (uint32_t s = 0; s < a.splits; s++) {
-            const float *part = parts + (size_t)s * (2 + v_dim);
-            if (part[0] == -INFINITY) continue;
-            float now = fmaxf(top, part[0]);
-            float old = top == -INFINITY ? 0 : expf(top - now), own = expf(part[0] - now);
-            sum = fmaf(sum, old, part[1] * own);
-            out = fmaf(out, old, part[2 + d] * own);
-            top = now;
+    float top = -INFINITY, sum = 0;
+    for (uint32_t s = threadIdx.x; s < a.splits; s += blockDim.x) top = fmaxf(top, parts[s * wide]);
+    top = block_max(top, room);
+    for (int i = 0; i < 2; i++) top = fmaxf(top, sink_of(a, row, head, i));
+    for (uint32_t d0 = 0; d0 < v_dim; d0 += blockDim.x) {
+        uint32_t d = d0 + threadIdx.x, column = d < v_dim ? d : 0;
+        float out = 0;
+        for (uint32_t s0 = 0; s0 < a.splits; s0 += SOME) {
+            uint32_t n = min(a.splits - s0, SOME);
+            __syncthreads();
+            for (uint32_t s = threadIdx.x; s < n; s += blockDim.x) {
+                const float *part = parts + (s0 + s) * wide;
+                bool none = part[0] == -INFINITY;
+                weight[s] = none ? -1 : expf(part[0] - top);
+                mass[s] = none ? 0 : part[1] * weight[s];
+            }
+            __syncthreads();
+            const float *own = parts + s0 * wide + 2 + column;
+            for (uint32_t s = 0; s < n; s += LOADS) {
+                float v[LOADS];
+#pragma unroll
+                for (uint32_t i = 0; i < LOADS; i++) v[i] = own[min(s + i, n - 1) * wide];
+#pragma unroll
+                for (uint32_t i = 0; i < LOADS; i++)
+                    if (s + i < n && !(weight[s + i] < 0)) out = fmaf(v[i], weight[s + i], out);
+            }
+            for (uint32_t s = 0; s < n && d0 == 0; s++) sum += mass[s];
         }
-        for (int i = 0; i < 2; i++) {
-            if (i == 0 ? !a.sinks : !a.token_sinks) continue;
-            float sink = i == 0 ? a.sinks[head] : a.token_sinks[(size_t)row * a.heads + head];
-            float now = fmaxf(top, sink), old = top == -INFINITY ? 0 : expf(top - now);
-            sum = fmaf(sum, old, expf(sink - now));
-            out *= old;
-            top = now;
+        for (int i = 0; i < 2 && d0 == 0; i++) {
+            float sink = sink_of(a, row, head, i);
+            if (sink != -INFINITY) sum += expf(sink - top);
         }
-        y[d] = out / sum;
+        if (d < v_dim) a.y[((size_t)row * a.heads + head) * v_dim + d] = out / sum;
     }
 }

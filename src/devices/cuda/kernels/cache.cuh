@@ -11,7 +11,7 @@
 
 #include "devices/cuda/kernels/common.cuh"
 
-enum { PAGE = 64, SPLIT = 512, BLOCK = 32 };
+enum { PAGE = 64, SPLIT = 128, BLOCK = 32 };
 enum {
 #define KV_TYPE(name) KV_##name,
 #include "quant/kv_types.def"

@@ -12,47 +12,24 @@
  *
  * A thread (g, t) = (lane / 4, lane % 4) has of rows g and g + 8 the weights 64 t .. 64 t + 63 of a
  * segment, as 16 quads of 4; quad j goes into the j-th mma. Within a quad elements are in the order
- * 0, 2, 1, 3, as they come out of packed words. Activations lie so that a warp reads 512 bytes:
- *     x [tokens / 8][segments][8 pairs of quads][g: token][t][8 halves] */
+ * 0, 2, 1, 3, as they come out of packed words; activations lie as halves.cuh says. */
 #include <cuda_fp16.h>
 
 #include "devices/cuda/kernels/common.cuh"
 #include "devices/cuda/kernels/formats.cuh"
+#include "devices/cuda/kernels/halves.cuh"
 
-enum { SEGMENT = 256, QUADS = 16, PAIRS = 8, GROUP = 8 /* tokens */, TILE = 16 /* rows */ };
-enum { PAIR_HALVES = WARP * 8, SEGMENT_HALVES = PAIRS * PAIR_HALVES };
+enum { QUADS = 16, TILE = 16 /* rows */ };
 
 /* ---- activations ---- */
-
-__device__ float power_of_two(int power) { return __int_as_float((power + 127) << 23); }
 
 /* A block a row; a thread 4 elements at a time. */
 KERNEL_FN(halve, struct cuda_halve) {
     __shared__ float room[WARPS_MAX];
-    uint32_t token = blockIdx.x, segments = (a.cols + SEGMENT - 1) / SEGMENT;
-    const float4 *x = (const float4 *)(a.x + (size_t)token * a.x_stride);
-    float top = 0;
-    bool finite = true;
-    for (uint32_t i = threadIdx.x; i < a.cols / 4; i += blockDim.x) {
-        float4 v = x[i];
-        float here = fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
-        top = fmaxf(top, here);
-        finite = finite && isfinite(v.x) && isfinite(v.y) && isfinite(v.z) && isfinite(v.w);
-    }
-    top = block_max(finite ? top : INFINITY, room);
-    bool good = top < INFINITY;
-    int power = top > 0 && good ? 7 - ((int)(__float_as_uint(top) >> 23) - 127) : 0;
-    power = power > 100 ? 100 : power < -100 ? -100 : power;
-    float by = power_of_two(power);
-    if (threadIdx.x == 0) a.scale[token] = good ? power_of_two(-power) : NAN;
-    __half *out = (__half *)a.y + (size_t)(token / GROUP) * segments * SEGMENT_HALVES;
-    for (uint32_t i = threadIdx.x; i < segments * (SEGMENT / 4); i += blockDim.x) {
-        uint32_t k = i % (SEGMENT / 4) * 4, t = k / 64, pair = k % 64 / 8;
-        float4 v = i < a.cols / 4 && good ? x[i] : make_float4(0, 0, 0, 0);
-        __half2 quad[2] = {__floats2half2_rn(v.x * by, v.z * by), __floats2half2_rn(v.y * by, v.w * by)};
-        *(uint2 *)(out + (size_t)(i / (SEGMENT / 4)) * SEGMENT_HALVES + pair * PAIR_HALVES +
-                   (token % GROUP * 4 + t) * 8 + k % 8) = *(uint2 *)quad;
-    }
+    const float4 *x = (const float4 *)(a.x + (size_t)blockIdx.x * a.x_stride);
+    struct row_peak peak = {0, true};
+    for (uint32_t i = threadIdx.x; i < a.cols / 4; i += blockDim.x) add_peak(&peak, x[i]);
+    halve_row(a, x, blockIdx.x, peak, room);
 }
 
 /* ---- weights of a thread: 64 of a row and segment ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * simple.cu: element by element, rows, columns moved, tables; formulas in kernels/ref/. */
-#include "devices/cuda/kernels/common.cuh"
+#include "devices/cuda/kernels/halves.cuh"
+#include "devices/cuda/kernels/rope.cuh"
 
 /* ---- element by element ---- */
 
@@ -82,6 +83,30 @@ __device__ void write_norm(const struct cuda_rows &a, const float *x, size_t at,
     }
 }
 
+/* The same of a whole row, which is halved, too: four elements at a time. */
+__device__ void halve_norm(const struct cuda_rows &a, const float *x, float mean, float scale,
+                           float *y, float *room) {
+    const float4 *from = (const float4 *)x, *w = (const float4 *)a.w, *b = (const float4 *)a.b;
+    float4 *to = (float4 *)y;
+    struct row_peak peak = {0, true};
+    for (uint32_t i = threadIdx.x; i < a.width / 4; i += blockDim.x) {
+        float4 v = from[i];
+        v = make_float4((v.x - mean) * scale, (v.y - mean) * scale, (v.z - mean) * scale,
+                        (v.w - mean) * scale);
+        if (w) v = make_float4(v.x * w[i].x, v.y * w[i].y, v.z * w[i].z, v.w * w[i].w);
+        if (b) v = make_float4(v.x + b[i].x, v.y + b[i].y, v.z + b[i].z, v.w + b[i].w);
+        to[i] = v;
+        add_peak(&peak, v);
+    }
+    halve_row(a.halve, to, blockIdx.x, peak, room);
+}
+
+__device__ void put_norm(const struct cuda_rows &a, const float *x, size_t at, float mean,
+                         float scale, float *y, float *room) {
+    if (a.halve.y) halve_norm(a, x, mean, scale, y, room);
+    else write_norm(a, x, at, mean, scale, y);
+}
+
 __device__ void round_row(const float *x, uint32_t n, float *codes, float *step, float *room) {
     float top = 1e-5f;
     for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
@@ -119,11 +144,11 @@ KERNEL_FN(rows, struct cuda_rows) {
     struct spread s;
     switch (a.kind) {
     case ROW_RMS:
-        write_norm(a, x, at, 0, 1 / sqrtf(mean_square(x, a.width, room) + a.f), y);
+        put_norm(a, x, at, 0, 1 / sqrtf(mean_square(x, a.width, room) + a.f), y, room);
         break;
     case ROW_LAYER:
         s = spread_of(x, a.width, a.f, room);
-        write_norm(a, x, at, s.mean, 1 / s.deviation, y);
+        put_norm(a, x, at, s.mean, 1 / s.deviation, y, room);
         break;
     case ROW_L2:
         length = sqrtf(mean_square(x, a.width, room) * a.width);
@@ -137,6 +162,24 @@ KERNEL_FN(rows, struct cuda_rows) {
     case ROW_MATCH_RMS: match_row(x, a.other + at, a.width, a.f, y, room); break;
     case ROW_DOT: dot_run(x, a.other + at, a.width, a.y + blockIdx.x, room); break;
     }
+}
+
+/* A block a row of MAP_GLU, which is halved, too. */
+KERNEL_FN(glu_row, struct cuda_glu_row) {
+    __shared__ float room[WARPS_MAX];
+    size_t at = (size_t)blockIdx.x * a.halve.cols;
+    const float4 *gate = (const float4 *)(a.gate + at), *up = (const float4 *)(a.up + at);
+    float4 *y = (float4 *)(a.y + at);
+    struct row_peak peak = {0, true};
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < a.halve.cols / 4; i += blockDim.x) {
+        float4 g = gate[i], u = up[i];
+        float4 v = make_float4(act_value(a.act, g.x) * u.x, act_value(a.act, g.y) * u.y,
+                               act_value(a.act, g.z) * u.z, act_value(a.act, g.w) * u.w);
+        y[i] = v;
+        add_peak(&peak, v);
+    }
+    halve_row(a.halve, y, blockIdx.x, peak, room);
 }
 
 KERNEL_FN(sinkhorn, struct cuda_sinkhorn) {
@@ -242,18 +285,9 @@ KERNEL_FN(rope_table, struct cuda_rope_table) {
 /* A thread turns one pair, or copies one element behind them; may run in place. */
 KERNEL_FN(rope, struct cuda_rope) {
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    uint32_t pairs = a.half + (a.head_dim - 2 * a.half); /* pairs, then what is copied */
+    uint32_t pairs = rope_pairs(a);
     if (i >= a.n) return;
-    uint32_t p = i % pairs;
     uint64_t head = i / pairs;
-    const float *x = a.x + head * a.head_dim, *table = a.table + head / a.heads * 2 * a.half;
-    float *y = a.y + head * a.head_dim;
-    if (p >= a.half) {
-        y[p + a.half] = x[p + a.half];
-        return;
-    }
-    uint32_t first = a.interleaved ? 2 * p : p, second = a.interleaved ? 2 * p + 1 : p + a.half;
-    float u = x[first], v = x[second], c = table[p], s = table[a.half + p];
-    y[first] = u * c - v * s;
-    y[second] = v * c + u * s;
+    turn_pair(a, a.x + head * a.head_dim, a.table + head / a.heads * 2 * a.half, i % pairs,
+              a.y + head * a.head_dim);
 }
