@@ -55,8 +55,8 @@ struct device_type {
                       size_t bytes, ob_error *error);
 
     /* Bytes of the device's memory that a bound weight takes, and a plan beside the KV memory,
-     * whose groups have so many bytes; buffers of kv are not read. NULL: weights stay where they are, and
-     * a plan takes of the memory that the host has. */
+     * whose groups have so many bytes; buffers of kv are not read. NULL: weights stay where they
+     * are, and a plan takes of the host's memory. */
     uint64_t (*weight_memory)(const struct device *device, const struct weight *weight);
     uint64_t (*plan_memory)(const struct device *device, const struct graph *graph,
                             const struct device_kv *kv, const uint64_t *group_bytes,

@@ -40,7 +40,7 @@ struct cuda_device {
     uint32_t modules;
     CUfunction kernel[CUDA_KERNELS];
     CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
-    struct { CUfunction few, some, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
+    struct { CUfunction few, some, more, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
     void *staging;      /* pinned */
     bool plain;         /* every kernel is launched by itself (replay.c) */
     bool unfused;       /* a node's kernels are its own */

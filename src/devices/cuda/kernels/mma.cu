@@ -229,14 +229,13 @@ template <class F, int N> __device__ void few(const struct cuda_mma &a) {
     }
 }
 
-/* Many tokens: a block is 8 warps of 32 rows, times 64 tokens, whose activations of a segment lie in
- * shared memory, those of the next on their way. */
-enum { MANY_TILES = 2, MANY_GROUPS = 8, MANY_WARPS = 8 };
-
+/* More tokens: a block is WARPS warps of 16 TILES rows, times 8 GROUPS tokens, whose activations of a
+ * segment lie in shared memory, those of the next on their way. */
+template <int GROUPS>
 __device__ void fetch(const struct cuda_mma &a, uint32_t group0, uint32_t segments, uint32_t s,
                       __half *to) {
     uint32_t groups = (a.tokens + GROUP - 1) / GROUP;
-    for (uint32_t i = threadIdx.x; i < MANY_GROUPS * SEGMENT_HALVES / 8; i += blockDim.x) {
+    for (uint32_t i = threadIdx.x; i < GROUPS * SEGMENT_HALVES / 8; i += blockDim.x) {
         uint32_t n = i / (SEGMENT_HALVES / 8), group = group0 + n;
         if (group >= groups) group = groups - 1;
         const __half *from = (const __half *)a.x +
@@ -248,41 +247,43 @@ __device__ void fetch(const struct cuda_mma &a, uint32_t group0, uint32_t segmen
     asm volatile("cp.async.commit_group;");
 }
 
-template <class F> __device__ void many(const struct cuda_mma &a) {
+template <class F, int TILES, int GROUPS, int WARPS>
+__device__ void many(const struct cuda_mma &a) {
     extern __shared__ __align__(16) __half tile[]; /* [2][groups][SEGMENT_HALVES] */
-    enum { TILE_HALVES = MANY_GROUPS * SEGMENT_HALVES };
+    enum { TILE_HALVES = GROUPS * SEGMENT_HALVES };
     uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     uint32_t block = blockIdx.y, segments = (a.cols + SEGMENT - 1) / SEGMENT;
     const struct cuda_mma_weight &of = weight_of(a, &block);
-    uint32_t row0 = (block * MANY_WARPS + threadIdx.x / WARP) * TILE * MANY_TILES;
-    uint32_t group0 = blockIdx.x * MANY_GROUPS;
-    float sum[MANY_TILES][MANY_GROUPS][4] = {};
-    fetch(a, group0, segments, 0, tile);
+    uint32_t row0 = (block * WARPS + threadIdx.x / WARP) * TILE * TILES;
+    uint32_t group0 = blockIdx.x * GROUPS;
+    float sum[TILES][GROUPS][4] = {};
+    fetch<GROUPS>(a, group0, segments, 0, tile);
     for (uint32_t s = 0; s < segments; s++) {
-        if (s + 1 < segments) fetch(a, group0, segments, s + 1, tile + (s + 1) % 2 * TILE_HALVES);
+        if (s + 1 < segments)
+            fetch<GROUPS>(a, group0, segments, s + 1, tile + (s + 1) % 2 * TILE_HALVES);
         if (s + 1 < segments) asm volatile("cp.async.wait_group 1;");
         else asm volatile("cp.async.wait_group 0;");
         __syncthreads();
         const uint4 *x = (const uint4 *)(tile + s % 2 * TILE_HALVES) + lane;
 #pragma unroll
-        for (int m = 0; m < MANY_TILES; m++) {
+        for (int m = 0; m < TILES; m++) {
             struct weights<F> w, w8;
             w.load(row_at(of, row0 + m * TILE + g), a.cols, s, t, of.by);
             w8.load(row_at(of, row0 + m * TILE + g + 8), a.cols, s, t, of.by);
-            float c[MANY_GROUPS][4] = {};
+            float c[GROUPS][4] = {};
 #pragma unroll
             for (int pair = 0; pair < PAIRS; pair++) {
                 struct two q = w.quad(2 * pair), q8 = w8.quad(2 * pair);
                 struct two r = w.quad(2 * pair + 1), r8 = w8.quad(2 * pair + 1);
 #pragma unroll
-                for (int n = 0; n < MANY_GROUPS; n++) {
+                for (int n = 0; n < GROUPS; n++) {
                     uint4 v = x[(n * PAIRS + pair) * WARP];
                     mma(c[n], q, q8, v.x, v.y);
                     mma(c[n], r, r8, v.z, v.w);
                 }
             }
 #pragma unroll
-            for (int n = 0; n < MANY_GROUPS; n++)
+            for (int n = 0; n < GROUPS; n++)
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     sum[m][n][i] = s == 0 ? c[n][i] : sum[m][n][i] + c[n][i];
@@ -290,9 +291,9 @@ template <class F> __device__ void many(const struct cuda_mma &a) {
         __syncthreads();
     }
 #pragma unroll
-    for (int m = 0; m < MANY_TILES; m++)
+    for (int m = 0; m < TILES; m++)
 #pragma unroll
-        for (int n = 0; n < MANY_GROUPS; n++)
+        for (int n = 0; n < GROUPS; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 put(a, of, row0 + m * TILE + g + i / 2 * 8, (group0 + n) * GROUP + 2 * t + i % 2,
@@ -310,7 +311,11 @@ template <class F> __device__ void many(const struct cuda_mma &a) {
     }                                                                                             \
     extern "C" __global__ void __launch_bounds__(256, 1)                                          \
         mma_many_##name(const __grid_constant__ struct cuda_mma a) {                              \
-        many<format_##name>(a);                                                                   \
+        many<format_##name, 2, 8, 8>(a);                                                          \
+    }                                                                                             \
+    extern "C" __global__ void __launch_bounds__(128, 4)                                          \
+        mma_64_##name(const __grid_constant__ struct cuda_mma a) {                                \
+        many<format_##name, 1, 4, 4>(a);                                                          \
     }
 #define FORMAT(name) KERNELS(name)
 #include "devices/cuda/kernels/mma.def"
