@@ -52,7 +52,8 @@ enum { SHARED_MAX = 227 << 10 /* bytes a block may have */ };
 
 static bool find_mma(struct cuda_device *d, ob_error *error) {
     static const struct { enum quant_index quant; const char *few, *some, *more, *many; } row[] = {
-#define FORMAT(name) {QUANT_##name, "mma_8_" #name, "mma_32_" #name, "mma_64_" #name, "mma_many_" #name},
+#define FORMAT(name)                                                                     \
+    {QUANT_##name, "mma_8_" #name, "mma_32_" #name, "mma_64_" #name, "mma_many_" #name},
 #include "devices/cuda/kernels/mma.def"
 #undef FORMAT
     };
