@@ -56,7 +56,7 @@ struct device_type {
 
     /* Bytes of the device's memory that a bound weight takes, and a plan beside the KV memory,
      * whose groups have so many bytes; buffers of kv are not read. NULL: weights stay where they
-     * are, and a plan takes of the memory that the host has. */
+     * are, and a plan takes of the host's memory. */
     uint64_t (*weight_memory)(const struct device *device, const struct weight *weight);
     uint64_t (*plan_memory)(const struct device *device, const struct graph *graph,
                             const struct device_kv *kv, const uint64_t *group_bytes,

@@ -80,15 +80,17 @@ static void need_support(const struct tiny_run *run) {
 
 void tiny_open(struct tiny_run *run, struct tiny *t, const char *on, uint32_t threads,
                struct kv_types kv, uint32_t tokens) {
-    *run = (struct tiny_run){.tiny = t, .kv.type = kv};
-    const struct device_type *type = device_find(on ? on : "ref");
     struct device_options options = {.threads = threads};
+    if (on && !device_find(on)) options.cpu_isa = on;
+    tiny_open_with(run, t, options.cpu_isa ? "cpu" : on ? on : "ref", &options, kv, tokens);
+}
+
+void tiny_open_with(struct tiny_run *run, struct tiny *t, const char *device,
+                    const struct device_options *options, struct kv_types kv, uint32_t tokens) {
+    *run = (struct tiny_run){.tiny = t, .kv.type = kv};
+    const struct device_type *type = device_find(device);
     ob_error error = {0};
-    if (!type) {
-        type = device_find("cpu");
-        options.cpu_isa = on;
-    }
-    if (type->open(&options, &run->device, &error) != OB_OK)
+    if (type->open(options, &run->device, &error) != OB_OK)
         check_end(t->row, "open: %s", error.message);
     need_support(run);
     bind(run);

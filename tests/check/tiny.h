@@ -38,6 +38,9 @@ struct tiny_run {
  * skipped if the device declines a node. */
 void tiny_open(struct tiny_run *run, struct tiny *t, const char *on, uint32_t threads,
                struct kv_types kv, uint32_t tokens);
+/* The same of another device, with options of its own. */
+void tiny_open_with(struct tiny_run *run, struct tiny *t, const char *device,
+                    const struct device_options *options, struct kv_types kv, uint32_t tokens);
 void tiny_close(struct tiny_run *run);
 /* Adds count[s] tokens to each sequence s; ids are the positions + 17 * s. Copies the output rows
  * of all its tokens, sequence after sequence, or of its sequences; out NULL: dropped. */

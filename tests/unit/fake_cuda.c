@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices/cuda/driver.h"
 #include "devices/cuda/kernels/args.h"
 
 #define CALL __attribute__((visibility("default")))
@@ -195,6 +196,22 @@ DEFINE(cuLaunchKernel,
     }
     if (x * y * z > fake_cuda_largest_grid) fake_cuda_largest_grid = x * y * z;
     return result();
+}
+
+CALL int fake_cuda_overlapping; /* launches that may overlap; outside a recording they fail */
+DEFINE(cuLaunchKernelEx,
+       (const struct cuda_launch *how, void *function, void **arguments, void **extra)) {
+    const struct cuda_launch_attribute *with = how->attribute;
+    if (!recorded || how->attributes != 1 || with->id != 6 || with->value.allowed != 1) return 1;
+    fake_cuda_overlapping++;
+    return cuLaunchKernel(function, how->grid_x, how->grid_y, how->grid_z, how->block_x,
+                          how->block_y, how->block_z, how->shared_bytes, how->stream, arguments,
+                          extra);
+}
+CALL int fake_cuda_ptx = 90;
+DEFINE(cuFuncGetAttribute, (int *value, int attribute, void *function)) {
+    (void)function;
+    return *value = attribute == 5 ? fake_cuda_ptx : 0, 0;
 }
 
 DEFINE(cuStreamBeginCapture_v2, (void *stream, int mode)) {

@@ -344,6 +344,24 @@ static void a_replay_launches_what_plain_steps_do(void **state) {
     assert_int_equal(*used, 0);
 }
 
+/* All kernels of a graph but the first, and none of another step; none where they cannot. */
+static void kernels_of_a_graph_overlap(void **state) {
+    (void)state;
+    int *overlapping = find("fake_cuda_overlapping"), *ptx = find("fake_cuda_ptx");
+    for (int can = 0; can < 2; can++) {
+        struct session s;
+        *ptx = can ? 90 : 75;
+        *overlapping = 0;
+        assert_int_equal(session_open(&s, NULL), OB_OK);
+        assert_int_equal(session_step(&s, 1, 0, 3, NULL), OB_OK);
+        assert_int_equal(*overlapping, 0);
+        for (int i = 0; i < 2; i++) assert_int_equal(session_step(&s, 1, 0, 3, NULL), OB_OK);
+        assert_int_equal(*graphs, 1);
+        assert_int_equal(*overlapping, can ? STEP_LAUNCHES - 1 : 0);
+        session_close(&s);
+    }
+}
+
 static void graphs_are_few_and_of_small_steps(void **state) {
     (void)state;
     struct session s;
@@ -509,6 +527,7 @@ int main(void) {
         cmocka_unit_test(fusions_are_chosen_once),
         cmocka_unit_test(every_failure_is_said_and_frees_all),
         cmocka_unit_test(a_replay_launches_what_plain_steps_do),
+        cmocka_unit_test(kernels_of_a_graph_overlap),
         cmocka_unit_test(graphs_are_few_and_of_small_steps),
         cmocka_unit_test(a_failed_recording_is_no_failure),
         cmocka_unit_test(a_failed_replay_is_said),

@@ -124,6 +124,7 @@ static ob_status cuda_open(const struct device_options *options, struct device *
     d->plain = options->plain || !cuda_has_graphs(d->driver);
     ob_status status = open_context(d, (int)options->index) ? OB_OK : cuda_report(d, error);
     if (status == OB_OK) status = cuda_images_load(d, error);
+    if (status == OB_OK) d->overlaps = cuda_can_overlap(d);
     if (status != OB_OK) cuda_close(out);
     return status;
 }

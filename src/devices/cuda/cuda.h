@@ -40,10 +40,11 @@ struct cuda_device {
     uint32_t modules;
     CUfunction kernel[CUDA_KERNELS];
     CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
-    struct { CUfunction few, some, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
+    struct { CUfunction few, some, more, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
     void *staging;      /* pinned */
     bool plain;         /* every kernel is launched by itself (replay.c) */
     bool unfused;       /* a node's kernels are its own */
+    bool overlaps;      /* kernels of a graph may begin while the one before runs */
     uint32_t split_shared[3]; /* bytes that attention's kernels were allowed */
     CUresult failed;    /* 0: nothing */
     const char *at;     /* what failed */
@@ -120,6 +121,7 @@ struct device_plan {
     void *output[3];           /* pinned: logits, embedding, pooled */
     struct cuda_shape shape;   /* of the step that runs */
     struct cuda_graph graphs[CUDA_GRAPHS];
+    enum cuda_overlap { CUDA_ALONE, CUDA_FIRST, CUDA_OVERLAPS } overlap; /* of the next launch */
     uint64_t runs;
 };
 
@@ -168,6 +170,8 @@ bool cuda_step_write(struct device_plan *p, const struct step *step);
 
 /* ---- replay.c ---- */
 bool cuda_has_graphs(const struct cuda_driver *driver);
+/* Do the kernels, once loaded, wait for those before them (kernels/common.cuh)? */
+bool cuda_can_overlap(const struct cuda_device *d);
 /* What `launch` launches, as a graph where this shape came before. */
 void cuda_replay(struct device_plan *p, void (*launch)(struct device_plan *p));
 void cuda_drop_graphs(struct device_plan *p);

@@ -36,6 +36,7 @@ static bool find_calls(void *library) {
         memcpy(&driver.calls.name, &at, sizeof at);                                \
     }
     CUDA_GRAPH_CALLS(FIND)
+    CUDA_OVERLAP_CALLS(FIND)
 #undef FIND
     return true;
 }

@@ -82,10 +82,31 @@ enum { CUDA_CAPTURE_THREAD = 1 }; /* other threads may do what they like meanwhi
     F(CUresult, graph_free, cuGraphDestroy, (CUgraph graph))                                   \
     F(CUresult, graph_unmake, cuGraphExecDestroy, (CUgraphExec graph))
 
+/* And those that let a kernel begin before the last one ends; from 12.3 on they can be recorded. */
+#define CUDA_OVERLAP_CALLS(F)                                                                  \
+    F(CUresult, launch_with, cuLaunchKernelEx,                                                 \
+      (const struct cuda_launch *how, CUfunction function, void **arguments, void **extra))    \
+    F(CUresult, function_get, cuFuncGetAttribute, (int *value, int attribute, CUfunction function))
+enum { CUDA_OVERLAP_DRIVER = 12030 };
+enum { CUDA_FUNCTION_PTX = 5 };   /* 10 * major + minor of what the function was compiled for */
+enum { CUDA_LAUNCH_OVERLAPS = 6 };
+
+struct cuda_launch_attribute {
+    int id, padding;
+    union { int allowed; char size[64]; } value;
+};
+struct cuda_launch {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    CUstream stream;
+    struct cuda_launch_attribute *attribute;
+    unsigned attributes;
+};
+
 struct cuda_driver {
 #define MEMBER(result, name, symbol, parameters) result(*name) parameters;
     CUDA_CALLS(MEMBER)
     CUDA_GRAPH_CALLS(MEMBER)
+    CUDA_OVERLAP_CALLS(MEMBER)
 #undef MEMBER
 };
 

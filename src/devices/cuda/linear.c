@@ -22,7 +22,10 @@ static struct cuda_linear linear_args(const struct device_plan *p, const struct 
 
 /* ---- on tensor cores ---- */
 
-enum { SEGMENT = 256, GROUP = 8, TILE = 16, FEW = 8, SOME = 32, MANY = 64, MANY_ROWS = 256 };
+enum { SEGMENT = 256, GROUP = 8, TILE = 16, FEW = 8, SOME = 32, MORE = 64 };
+/* A block's tokens and rows, as in mma.cu; of MORE tokens a step has enough blocks only if they are
+ * small. */
+enum { MORE_TOKENS = 32, MORE_ROWS = 64, MORE_THREADS = 128, MANY_TOKENS = 64, MANY_ROWS = 256 };
 enum { SEGMENT_BYTES = GROUP * SEGMENT * 2, SHARED = 200 << 10 };
 
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows) {
@@ -64,8 +67,14 @@ static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_
         cuda_launch(p, few ? p->device->mma[quant].few : p->device->mma[quant].some, grid, a);
         return;
     }
-    struct cuda_grid grid = {blocks(a->tokens, MANY), cut(a, MANY_ROWS), 1, THREADS,
-                             2 * MANY / GROUP * SEGMENT_BYTES};
+    if (a->tokens <= MORE) {
+        struct cuda_grid grid = {blocks(a->tokens, MORE_TOKENS), cut(a, MORE_ROWS), 1,
+                                 MORE_THREADS, 2 * MORE_TOKENS / GROUP * SEGMENT_BYTES};
+        cuda_launch(p, p->device->mma[quant].more, grid, a);
+        return;
+    }
+    struct cuda_grid grid = {blocks(a->tokens, MANY_TOKENS), cut(a, MANY_ROWS), 1, THREADS,
+                             2 * MANY_TOKENS / GROUP * SEGMENT_BYTES};
     cuda_launch(p, p->device->mma[quant].many, grid, a);
 }
 

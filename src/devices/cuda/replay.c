@@ -7,6 +7,10 @@
  * token a sequence never come again; steps of many tokens always are, since their kernels run
  * longer than a launch takes.
  *
+ * In a graph a kernel may begin while the one before it runs: its blocks are there, and have asked
+ * for their weights, when their turn comes. Only where the code was compiled for GPUs that can, or
+ * kernels would not wait.
+ *
  * Graphs are few, the least recently used goes, and what they take of the GPU is bounded. Where
  * recording fails, steps stay plain, which is said once. */
 #include "base/log.h"
@@ -19,6 +23,15 @@ bool cuda_has_graphs(const struct cuda_driver *driver) {
 #define HAS(result, name, symbol, parameters) driver->name &&
     return CUDA_GRAPH_CALLS(HAS) true;
 #undef HAS
+}
+
+bool cuda_can_overlap(const struct cuda_device *d) {
+    const struct cuda_driver *call = d->driver;
+    enum { HOPPER = 90 };
+    int version = 0, ptx = 0;
+    if (!call->launch_with || !call->function_get || call->version(&version) != 0) return false;
+    if (call->function_get(&ptx, CUDA_FUNCTION_PTX, d->kernel[CUDA_rows]) != 0) return false;
+    return version >= CUDA_OVERLAP_DRIVER && ptx >= HOPPER;
 }
 
 static void drop(struct device_plan *p, struct cuda_graph *g) {
@@ -73,7 +86,9 @@ static CUresult record(struct device_plan *p, void (*launch)(struct device_plan 
     CUgraph graph = NULL;
     CUresult result = call->capture_begin(d->stream, CUDA_CAPTURE_THREAD);
     if (result != 0) return result;
+    p->overlap = d->overlaps ? CUDA_FIRST : CUDA_ALONE;
     launch(p);
+    p->overlap = CUDA_ALONE;
     CUresult end = call->capture_end(d->stream, &graph);
     result = d->failed ? d->failed : end;
     d->failed = 0;

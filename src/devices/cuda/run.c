@@ -11,10 +11,23 @@ enum { EACH = 256 };
 
 /* ---- launching ---- */
 
+static CUresult launch_overlapping(const struct cuda_device *d, CUfunction f,
+                                   const struct cuda_grid *grid, void **args) {
+    struct cuda_launch_attribute overlaps = {.id = CUDA_LAUNCH_OVERLAPS, .value.allowed = 1};
+    const struct cuda_launch how = {grid->x,      grid->y,   grid->z,   grid->threads, 1, 1,
+                                    grid->shared, d->stream, &overlaps, 1};
+    return d->driver->launch_with(&how, f, args, NULL);
+}
+
 void cuda_launch(struct device_plan *p, CUfunction f, struct cuda_grid grid, const void *args) {
     struct cuda_device *d = p->device;
     void *list[] = {(void *)args};
     if (d->failed || grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+    if (p->overlap == CUDA_OVERLAPS) {
+        cuda_ok(d, launch_overlapping(d, f, &grid, list), "a kernel's launch");
+        return;
+    }
+    if (p->overlap == CUDA_FIRST) p->overlap = CUDA_OVERLAPS;
     cuda_ok(d, d->driver->launch(f, grid.x, grid.y, grid.z, grid.threads, 1, 1, grid.shared,
                                  d->stream, list, NULL),
             "a kernel's launch");

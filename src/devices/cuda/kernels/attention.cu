@@ -28,6 +28,7 @@ __device__ void store_value(const struct cuda_cache &c, const struct place &to, 
 }
 
 KERNEL_FN(attention_store, struct cuda_store) {
+    take_turn();
     uint32_t t = blockIdx.x, h = blockIdx.y;
     const struct cuda_cache &c = a.cache;
     struct place to = place_of(a, t, h);
@@ -39,6 +40,7 @@ KERNEL_FN(attention_store, struct cuda_store) {
 
 /* A block a head of a token: those of q, then those of k, then those of v. */
 KERNEL_FN(rope_store, struct cuda_rope_store) {
+    take_turn();
     __shared__ float turned[ROPE_STORE_MAX];
     const struct cuda_cache &c = a.store.cache;
     uint32_t t = blockIdx.x, h = blockIdx.y;
@@ -344,9 +346,18 @@ template <int ROWS> __device__ void split_of(const struct cuda_attention &a) {
     }
 }
 
-KERNEL_FN(attention_split_2, struct cuda_attention) { split_of<2>(a); }
-KERNEL_FN(attention_split_8, struct cuda_attention) { split_of<8>(a); }
-KERNEL_FN(attention_split_16, struct cuda_attention) { split_of<16>(a); }
+KERNEL_FN(attention_split_2, struct cuda_attention) {
+    take_turn();
+    split_of<2>(a);
+}
+KERNEL_FN(attention_split_8, struct cuda_attention) {
+    take_turn();
+    split_of<8>(a);
+}
+KERNEL_FN(attention_split_16, struct cuda_attention) {
+    take_turn();
+    split_of<16>(a);
+}
 
 /* ---- all splits of a row and head ---- */
 
@@ -357,6 +368,7 @@ __device__ float sink_of(const struct cuda_attention &a, uint32_t row, uint32_t 
 
 /* Splits that nothing was seen in count for nothing, however many there are. */
 KERNEL_FN(attention_merge, struct cuda_attention) {
+    take_turn();
     enum { SOME = 256, LOADS = 8 };
     __shared__ float room[WARPS_MAX], weight[SOME], mass[SOME];
     uint32_t head = blockIdx.x, row = a.row0 + blockIdx.y, v_dim = a.cache.v_dim;

@@ -18,6 +18,25 @@
 enum { WARP = 32, WARPS_MAX = 32 };
 #define NO_PAGE 0xffffffffu
 
+/* The first thing a kernel does. A kernel may be launched while the one before it still runs
+ * (programmatic dependent launch, replay.c): it lets the next one come, and goes on when all before
+ * are done and what they wrote can be read. Since every kernel waits so, all before the one before
+ * are done, too. What a plan never writes (weights) may be asked for between the two. */
+__device__ inline void let_next_come() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ inline void wait_for_last() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ inline void take_turn() {
+    let_next_come();
+    wait_for_last();
+}
+
 __device__ inline float warp_sum(float v) {
     for (int away = WARP / 2; away > 0; away /= 2) v += __shfl_xor_sync(~0u, v, away);
     return v;

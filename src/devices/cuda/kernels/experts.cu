@@ -80,6 +80,7 @@ __device__ double sparse_weight(const struct cuda_route &a, const float *x, cons
 }
 
 KERNEL_FN(route, struct cuda_route) {
+    take_turn();
     uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= a.tokens) return;
     const float *x = a.logits + (size_t)t * a.experts;
@@ -116,6 +117,7 @@ KERNEL_FN(route, struct cuda_route) {
 /* ---- pairs by expert, within one in order of the tokens ---- */
 
 KERNEL_FN(group, struct cuda_group) {
+    take_turn();
     uint32_t pairs = a.tokens * a.used;
     for (uint32_t e = threadIdx.x; e < a.experts; e += blockDim.x) {
         uint32_t n = 0;
@@ -142,6 +144,7 @@ KERNEL_FN(group, struct cuda_group) {
 }
 
 KERNEL_FN(combine, struct cuda_combine) {
+    take_turn();
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.n) return;
     uint64_t t = i / a.cols, c = i % a.cols;
@@ -153,6 +156,7 @@ KERNEL_FN(combine, struct cuda_combine) {
 }
 
 KERNEL_FN(route_rest, struct cuda_combine) {
+    take_turn();
     uint64_t t = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= a.n) return;
     const float *route = a.route + t * 2 * a.used;

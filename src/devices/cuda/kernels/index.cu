@@ -11,6 +11,7 @@ __device__ uint32_t entries_of(const struct cuda_index &a, uint32_t pos) {
 
 /* score = sum over heads of weight * max(q . k, 0), or of one head q . k. */
 KERNEL_FN(index_scores, struct cuda_index) {
+    take_turn();
     extern __shared__ float q[];
     uint32_t row = a.row0 + blockIdx.y, list = blockIdx.z, pos = a.step->pos[row];
     uint32_t in = a.step->seq_of[row], n = entries_of(a, pos), warps = blockDim.x / WARP;
@@ -109,6 +110,7 @@ __device__ void put_chosen(const struct cuda_index &a, float *y, uint32_t pos, u
 }
 
 KERNEL_FN(index_pick, struct cuda_index) {
+    take_turn();
     __shared__ uint32_t room[WARPS_MAX];
     uint32_t row = a.row0 + blockIdx.x, list = blockIdx.y, pos = a.step->pos[row];
     uint32_t seen = entries_of(a, pos);

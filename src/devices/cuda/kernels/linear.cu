@@ -108,14 +108,17 @@ template <class F> __device__ void heads_of(const struct cuda_linear &a) {
 #define ALL(name)                                                                             \
     extern "C" __global__ void __launch_bounds__(ROWS *WARP)                                  \
         linear_##name(const __grid_constant__ struct cuda_linear a) {                         \
+        take_turn();                                                                          \
         linear_of<format_##name>(a);                                                          \
     }                                                                                         \
     extern "C" __global__ void __launch_bounds__(ROWS *WARP)                                  \
         linear_experts_##name(const __grid_constant__ struct cuda_linear a) {                 \
+        take_turn();                                                                          \
         experts_of<format_##name>(a);                                                         \
     }                                                                                         \
     extern "C" __global__ void __launch_bounds__(ROWS *WARP)                                  \
         linear_heads_##name(const __grid_constant__ struct cuda_linear a) {                   \
+        take_turn();                                                                          \
         heads_of<format_##name>(a);                                                           \
     }
 INTEGER_FORMATS(INTEGER)
@@ -150,6 +153,7 @@ __device__ void embed_any(const struct cuda_matrix &w, const uint8_t *row, float
 }
 
 KERNEL_FN(embed, struct cuda_embed) {
+    take_turn();
     uint32_t t = blockIdx.x;
     uint64_t id = a.id ? (uint64_t)a.id[t] : a.pos[t] + (uint64_t)(int64_t)a.offset;
     if (id >= a.w.rows) id = 0; /* graph.h: a table smaller than the vocabulary */
@@ -167,6 +171,7 @@ __device__ int32_t token_before(const struct cuda_ngrams &a, const struct cuda_s
 
 /* A block is a head of an order of a token. */
 KERNEL_FN(embed_ngrams, struct cuda_ngrams) {
+    take_turn();
     uint32_t t = blockIdx.x, head = blockIdx.y, order = head / a.heads + 1;
     uint32_t in = a.step->seq_of[t];
     const struct cuda_seq seq = a.step->seq[in];
@@ -186,6 +191,7 @@ KERNEL_FN(embed_ngrams, struct cuda_ngrams) {
 
 /* After it: what the sequence's state is then. A thread a sequence. */
 KERNEL_FN(ngrams_end, struct cuda_ngrams) {
+    take_turn();
     uint32_t in = blockIdx.x * blockDim.x + threadIdx.x;
     if (in >= a.step->seqs) return;
     const struct cuda_seq seq = a.step->seq[in];

@@ -25,6 +25,7 @@ enum { QUADS = 16, TILE = 16 /* rows */ };
 
 /* A block a row; a thread 4 elements at a time. */
 KERNEL_FN(halve, struct cuda_halve) {
+    take_turn();
     __shared__ float room[WARPS_MAX];
     const float4 *x = (const float4 *)(a.x + (size_t)blockIdx.x * a.x_stride);
     struct row_peak peak = {0, true};
@@ -49,7 +50,9 @@ __device__ struct two expand(uint32_t codes, float offset, __half2 scale, __half
     return {bits_of(__hfma2(low, scale, __hneg2(min))), bits_of(__hfma2(high, scale, __hneg2(min)))};
 }
 
-template <class F> struct weights; /* load(), then quad(j) */
+template <class F> struct weights; /* load(), then quad(j); ask() brings what load() reads to L2 */
+
+__device__ void ask(const uint8_t *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 __device__ uint4 load16(const uint8_t *p) { return __ldg((const uint4 *)p); }
 
@@ -87,6 +90,9 @@ template <> struct weights<format_q4_k> {
         nibble[1] = load16(block + 32 + 32 * t);
         scales_of(load16(block), t, by, scale, min);
     }
+    static __device__ void ask(const uint8_t *row, uint32_t cols, uint32_t segment, uint32_t t) {
+        ::ask(row + (size_t)segment * sizeof(struct q4_k_block) + sizeof(struct q4_k_block) / 4 * t);
+    }
     __device__ struct two quad(int j) const {
         return expand(nibbles(nibble, j), 0, scale[j / 8], min[j / 8]);
     }
@@ -105,6 +111,9 @@ template <> struct weights<format_q5_k> {
         nibble[0] = load16(block + 48 + 32 * t);
         nibble[1] = load16(block + 64 + 32 * t);
         scales_of(load16(block), t, by, scale, min);
+    }
+    static __device__ void ask(const uint8_t *row, uint32_t cols, uint32_t segment, uint32_t t) {
+        ::ask(row + (size_t)segment * sizeof(struct q5_k_block) + sizeof(struct q5_k_block) / 4 * t);
     }
     __device__ struct two quad(int j) const {
         uint32_t fifth = ((const uint32_t *)high)[j % 8] >> j / 8 & 0x01010101;
@@ -126,6 +135,10 @@ template <> struct weights<format_q6_k> {
         float d = __half2float(((const __half *)(scales + (size_t)blocks * 16))[segment]) * by;
         for (int i = 0; i < 4; i++) scale[i] = twice(d * (float)(int8_t)(four >> 8 * i));
     }
+    static __device__ void ask(const uint8_t *row, uint32_t cols, uint32_t segment, uint32_t t) {
+        ::ask(row + (size_t)segment * 128 + 32 * t);
+        ::ask(row + (size_t)(cols / SEGMENT) * 128 + (size_t)segment * 64 + 16 * t);
+    }
     __device__ struct two quad(int j) const {
         uint32_t upper = ((const uint32_t *)&high)[j % 4] >> j / 4 * 2 & 0x03030303;
         return expand(nibbles(nibble, j) | upper << 4, Q6_K_OFFSET, scale[j / 4], twice(0));
@@ -146,6 +159,11 @@ template <> struct weights<format_q8_0> {
             code[2 * i + 1] = there ? load16(at + 16) : make_uint4(0, 0, 0, 0);
             scale[i] = there ? twice(__half2float(d[first + i]) * by) : twice(0);
         }
+    }
+    static __device__ void ask(const uint8_t *row, uint32_t cols, uint32_t segment, uint32_t t) {
+        for (uint32_t at = segment * SEGMENT + t * 64; at < min(cols, segment * SEGMENT + t * 64 + 64);
+             at += 32)
+            ::ask(row + at);
     }
     __device__ struct two quad(int j) const {
         const uint32_t *word = (const uint32_t *)code;
@@ -181,16 +199,29 @@ __device__ void put(const struct cuda_mma &a, const struct cuda_mma_weight &w, u
     w.y[(size_t)token * w.rows + r] = w.bias ? v + w.bias[r] : v;
 }
 
+enum { AHEAD = 2 /* segments of a warp that are asked for early */ };
+
 /* Few tokens, up to 8 * N: a block is 16 rows, whose segments its warps take in turn; their sums are
  * kept apart until all are there. */
 template <class F, int N> __device__ void few(const struct cuda_mma &a) {
     extern __shared__ float part[]; /* [segments][TILE][8 N] */
     uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t = lane % 4;
+    uint32_t warps = blockDim.x / WARP;
     uint32_t block = blockIdx.x, segments = (a.cols + SEGMENT - 1) / SEGMENT;
     const struct cuda_mma_weight &m = weight_of(a, &block);
     uint32_t row0 = block * TILE;
     const uint8_t *first = row_at(m, row0 + g), *second = row_at(m, row0 + g + 8);
-    for (uint32_t s = warp; s < segments; s += blockDim.x / WARP) {
+    let_next_come();
+    for (uint32_t i = 0, s = warp; i < AHEAD && s < segments; i++, s += warps) {
+        weights<F>::ask(first, a.cols, s, t);
+        weights<F>::ask(second, a.cols, s, t);
+    }
+    wait_for_last();
+    for (uint32_t s = warp; s < segments; s += warps) {
+        if (s + AHEAD * warps < segments) {
+            weights<F>::ask(first, a.cols, s + AHEAD * warps, t);
+            weights<F>::ask(second, a.cols, s + AHEAD * warps, t);
+        }
         struct weights<F> w, w8;
         w.load(first, a.cols, s, t, m.by);
         w8.load(second, a.cols, s, t, m.by);
@@ -202,7 +233,7 @@ template <class F, int N> __device__ void few(const struct cuda_mma &a) {
             for (int n = 0; n < N; n++) {
                 const __half *at = (const __half *)a.x +
                                    ((size_t)n * segments + s) * SEGMENT_HALVES + pair * PAIR_HALVES;
-                x[n] = __ldg((const uint4 *)at + lane);
+                x[n] = ((const uint4 *)at)[lane];
             }
 #pragma unroll
             for (int j = 0; j < 2; j++) {
@@ -229,14 +260,13 @@ template <class F, int N> __device__ void few(const struct cuda_mma &a) {
     }
 }
 
-/* Many tokens: a block is 8 warps of 32 rows, times 64 tokens, whose activations of a segment lie in
- * shared memory, those of the next on their way. */
-enum { MANY_TILES = 2, MANY_GROUPS = 8, MANY_WARPS = 8 };
-
+/* More tokens: a block is WARPS warps of 16 TILES rows, times 8 GROUPS tokens, whose activations of a
+ * segment lie in shared memory, those of the next on their way. */
+template <int GROUPS>
 __device__ void fetch(const struct cuda_mma &a, uint32_t group0, uint32_t segments, uint32_t s,
                       __half *to) {
     uint32_t groups = (a.tokens + GROUP - 1) / GROUP;
-    for (uint32_t i = threadIdx.x; i < MANY_GROUPS * SEGMENT_HALVES / 8; i += blockDim.x) {
+    for (uint32_t i = threadIdx.x; i < GROUPS * SEGMENT_HALVES / 8; i += blockDim.x) {
         uint32_t n = i / (SEGMENT_HALVES / 8), group = group0 + n;
         if (group >= groups) group = groups - 1;
         const __half *from = (const __half *)a.x +
@@ -248,41 +278,43 @@ __device__ void fetch(const struct cuda_mma &a, uint32_t group0, uint32_t segmen
     asm volatile("cp.async.commit_group;");
 }
 
-template <class F> __device__ void many(const struct cuda_mma &a) {
+template <class F, int TILES, int GROUPS, int WARPS>
+__device__ void many(const struct cuda_mma &a) {
     extern __shared__ __align__(16) __half tile[]; /* [2][groups][SEGMENT_HALVES] */
-    enum { TILE_HALVES = MANY_GROUPS * SEGMENT_HALVES };
+    enum { TILE_HALVES = GROUPS * SEGMENT_HALVES };
     uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     uint32_t block = blockIdx.y, segments = (a.cols + SEGMENT - 1) / SEGMENT;
     const struct cuda_mma_weight &of = weight_of(a, &block);
-    uint32_t row0 = (block * MANY_WARPS + threadIdx.x / WARP) * TILE * MANY_TILES;
-    uint32_t group0 = blockIdx.x * MANY_GROUPS;
-    float sum[MANY_TILES][MANY_GROUPS][4] = {};
-    fetch(a, group0, segments, 0, tile);
+    uint32_t row0 = (block * WARPS + threadIdx.x / WARP) * TILE * TILES;
+    uint32_t group0 = blockIdx.x * GROUPS;
+    float sum[TILES][GROUPS][4] = {};
+    fetch<GROUPS>(a, group0, segments, 0, tile);
     for (uint32_t s = 0; s < segments; s++) {
-        if (s + 1 < segments) fetch(a, group0, segments, s + 1, tile + (s + 1) % 2 * TILE_HALVES);
+        if (s + 1 < segments)
+            fetch<GROUPS>(a, group0, segments, s + 1, tile + (s + 1) % 2 * TILE_HALVES);
         if (s + 1 < segments) asm volatile("cp.async.wait_group 1;");
         else asm volatile("cp.async.wait_group 0;");
         __syncthreads();
         const uint4 *x = (const uint4 *)(tile + s % 2 * TILE_HALVES) + lane;
 #pragma unroll
-        for (int m = 0; m < MANY_TILES; m++) {
+        for (int m = 0; m < TILES; m++) {
             struct weights<F> w, w8;
             w.load(row_at(of, row0 + m * TILE + g), a.cols, s, t, of.by);
             w8.load(row_at(of, row0 + m * TILE + g + 8), a.cols, s, t, of.by);
-            float c[MANY_GROUPS][4] = {};
+            float c[GROUPS][4] = {};
 #pragma unroll
             for (int pair = 0; pair < PAIRS; pair++) {
                 struct two q = w.quad(2 * pair), q8 = w8.quad(2 * pair);
                 struct two r = w.quad(2 * pair + 1), r8 = w8.quad(2 * pair + 1);
 #pragma unroll
-                for (int n = 0; n < MANY_GROUPS; n++) {
+                for (int n = 0; n < GROUPS; n++) {
                     uint4 v = x[(n * PAIRS + pair) * WARP];
                     mma(c[n], q, q8, v.x, v.y);
                     mma(c[n], r, r8, v.z, v.w);
                 }
             }
 #pragma unroll
-            for (int n = 0; n < MANY_GROUPS; n++)
+            for (int n = 0; n < GROUPS; n++)
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     sum[m][n][i] = s == 0 ? c[n][i] : sum[m][n][i] + c[n][i];
@@ -290,9 +322,9 @@ template <class F> __device__ void many(const struct cuda_mma &a) {
         __syncthreads();
     }
 #pragma unroll
-    for (int m = 0; m < MANY_TILES; m++)
+    for (int m = 0; m < TILES; m++)
 #pragma unroll
-        for (int n = 0; n < MANY_GROUPS; n++)
+        for (int n = 0; n < GROUPS; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 put(a, of, row0 + m * TILE + g + i / 2 * 8, (group0 + n) * GROUP + 2 * t + i % 2,
@@ -310,7 +342,13 @@ template <class F> __device__ void many(const struct cuda_mma &a) {
     }                                                                                             \
     extern "C" __global__ void __launch_bounds__(256, 1)                                          \
         mma_many_##name(const __grid_constant__ struct cuda_mma a) {                              \
-        many<format_##name>(a);                                                                   \
+        take_turn();                                                                              \
+        many<format_##name, 2, 8, 8>(a);                                                          \
+    }                                                                                             \
+    extern "C" __global__ void __launch_bounds__(128, 4)                                          \
+        mma_64_##name(const __grid_constant__ struct cuda_mma a) {                                \
+        take_turn();                                                                              \
+        many<format_##name, 1, 4, 4>(a);                                                          \
     }
 #define FORMAT(name) KERNELS(name)
 #include "devices/cuda/kernels/mma.def"

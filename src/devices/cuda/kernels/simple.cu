@@ -25,6 +25,7 @@ __device__ float affine(const struct cuda_map &a, uint64_t i, float x) {
 }
 
 KERNEL_FN(map, struct cuda_map) {
+    take_turn();
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.n) return;
     float x = a.a[i / a.a_run];
@@ -43,6 +44,7 @@ KERNEL_FN(map, struct cuda_map) {
 }
 
 KERNEL_FN(scale_position, struct cuda_scale_position) {
+    take_turn();
     enum { STEPS, LOG, POWER };
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.n) return;
@@ -137,6 +139,7 @@ __device__ void match_row(const float *x, const float *other, uint32_t n, float 
 }
 
 KERNEL_FN(rows, struct cuda_rows) {
+    take_turn();
     __shared__ float room[WARPS_MAX];
     size_t at = (size_t)blockIdx.x * a.width;
     const float *x = a.x + at;
@@ -166,6 +169,7 @@ KERNEL_FN(rows, struct cuda_rows) {
 
 /* A block a row of MAP_GLU, which is halved, too. */
 KERNEL_FN(glu_row, struct cuda_glu_row) {
+    take_turn();
     __shared__ float room[WARPS_MAX];
     size_t at = (size_t)blockIdx.x * a.halve.cols;
     const float4 *gate = (const float4 *)(a.gate + at), *up = (const float4 *)(a.up + at);
@@ -183,6 +187,7 @@ KERNEL_FN(glu_row, struct cuda_glu_row) {
 }
 
 KERNEL_FN(sinkhorn, struct cuda_sinkhorn) {
+    take_turn();
     uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, n = a.n;
     if (row >= a.rows) return;
     const float *x = a.x + (size_t)row * n * n;
@@ -206,6 +211,7 @@ KERNEL_FN(sinkhorn, struct cuda_sinkhorn) {
 }
 
 KERNEL_FN(mix, struct cuda_mix) {
+    take_turn();
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.n) return;
     uint32_t c = i % a.width, k = i / a.width % a.to;
@@ -217,6 +223,7 @@ KERNEL_FN(mix, struct cuda_mix) {
 }
 
 KERNEL_FN(pool, struct cuda_pool) {
+    take_turn();
     uint32_t c = blockIdx.x * blockDim.x + threadIdx.x, n = a.seq[blockIdx.y].count;
     if (c >= a.cols) return;
     const float *x = a.x + (size_t)a.seq[blockIdx.y].first * a.cols + c;
@@ -244,6 +251,7 @@ __device__ float concat(const struct cuda_move &a, uint64_t i) {
 }
 
 KERNEL_FN(move, struct cuda_move) {
+    take_turn();
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.n) return;
     uint64_t row = i / a.cols, c = i % a.cols;
@@ -260,6 +268,7 @@ KERNEL_FN(move, struct cuda_move) {
 /* ---- positions ---- */
 
 KERNEL_FN(rope_table, struct cuda_rope_table) {
+    take_turn();
     uint32_t i = threadIdx.x + blockIdx.x * blockDim.x, t = blockIdx.y;
     if (i >= a.half) return;
     uint32_t at = a.step->pos[t], length = a.step->seq[a.step->seq_of[t]].length;
@@ -284,6 +293,7 @@ KERNEL_FN(rope_table, struct cuda_rope_table) {
 
 /* A thread turns one pair, or copies one element behind them; may run in place. */
 KERNEL_FN(rope, struct cuda_rope) {
+    take_turn();
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t pairs = rope_pairs(a);
     if (i >= a.n) return;

@@ -16,6 +16,7 @@ __device__ float tap(const struct taps &p, uint32_t t, uint32_t back) {
 }
 
 KERNEL_FN(conv1d, struct cuda_conv1d) {
+    take_turn();
     uint32_t c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= a.cols) return;
     const struct cuda_seq seq = a.step->seq[blockIdx.y];
@@ -35,6 +36,7 @@ KERNEL_FN(conv1d, struct cuda_conv1d) {
 
 /* A block is a head of a sequence, a thread a column of S. */
 KERNEL_FN(delta, struct cuda_delta) {
+    take_turn();
     uint32_t c = threadIdx.x + blockIdx.z * blockDim.x, h = blockIdx.x;
     if (c >= a.v_dim) return;
     const struct cuda_seq seq = a.step->seq[blockIdx.y];
@@ -63,6 +65,7 @@ KERNEL_FN(delta, struct cuda_delta) {
 
 /* A block is a head of a sequence; its state: S [k_dim][v_dim], n [k_dim], m. */
 KERNEL_FN(mlstm, struct cuda_mlstm) {
+    take_turn();
     __shared__ float room[WARPS_MAX];
     uint32_t h = blockIdx.x, each = a.k_dim * (a.v_dim + 1) + 1;
     const struct cuda_seq seq = a.step->seq[blockIdx.y];
@@ -97,6 +100,7 @@ KERNEL_FN(mlstm, struct cuda_mlstm) {
 }
 
 KERNEL_FN(scan, struct cuda_scan) {
+    take_turn();
     uint32_t col = blockIdx.x * blockDim.x + threadIdx.x;
     if (col >= a.cols) return;
     const struct cuda_seq seq = a.step->seq[blockIdx.y];
@@ -167,6 +171,7 @@ __device__ void shift(const struct cuda_column &a, const struct cuda_seq &seq, u
 }
 
 KERNEL_FN(column, struct cuda_column) {
+    take_turn();
     uint32_t c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= a.cols) return;
     float *state = state_of(a.state, a.step, blockIdx.y) + c;
@@ -190,6 +195,7 @@ __device__ void put_sums(float *p, uint32_t cols, struct sums s) {
 }
 
 KERNEL_FN(compress, struct cuda_compress) {
+    take_turn();
     uint32_t c = blockIdx.x * blockDim.x + threadIdx.x, cols = a.cols;
     if (c >= cols) return;
     const struct cuda_seq seq = a.step->seq[blockIdx.y];
