@@ -346,6 +346,28 @@ static void malformed_bytes_in_expressions(void **state) {
     tok_close(&tok);
 }
 
+/* Which side of a split a match goes to; only "ab" in one piece is one token. */
+static void matches_join_their_neighbours(void **state) {
+    (void)state;
+    static const struct { const char *pattern, *behavior, *ids; } row[] = {
+        {"a", "Isolated", "0 1 0 1"},           {"a", "Removed", "1 1"},
+        {"a", "MergedWithNext", "2 2"},         {"a", "MergedWithPrevious", "0 1 0 1"},
+        {"b", "MergedWithNext", "0 1 0 1"},     {"b", "MergedWithPrevious", "2 2"},
+        {"[ab]", "Isolated", "0 1 0 1"},        {"[ab]", "Contiguous", "2 2"},
+        {"a", "Contiguous", "0 1 0 1"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        char json[400];
+        snprintf(json, sizeof json,
+                 "{" BPE("\"c\":4},\"merges\":[\"a b\"]},\"pre_tokenizer\":{\"type\":\"Split\","
+                         "\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"%s\",\"invert\":false}}"),
+                 row[i].pattern, row[i].behavior);
+        struct tok *tok = parse(json);
+        assert_string_equal(ids_of(tok, "abab", false), row[i].ids);
+        tok_close(&tok);
+    }
+}
+
 /* A space and letters: few enough words that they come again, too many for a slot each. */
 static struct str word_at(uint64_t i, char out[16]) {
     uint64_t bits = rng_u64(9, i);
@@ -412,6 +434,7 @@ int main(void) {
         cmocka_unit_test(costly_expressions_are_given_up),
         cmocka_unit_test(tokens_beside_the_model_are_not_found_by_it),
         cmocka_unit_test(malformed_bytes_in_expressions),
+        cmocka_unit_test(matches_join_their_neighbours),
         cmocka_unit_test(words_met_before),
         cmocka_unit_test(several_tokens_a_side),
     };
