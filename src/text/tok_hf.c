@@ -38,14 +38,14 @@ static ob_status read_file(struct dir *d, const char *name, char **text, size_t 
 }
 
 /* The same as JSON; NULL if not there. */
-static ob_status read_json(struct dir *d, const char *name, json_t **out) {
+static ob_status read_json(struct dir *d, const char *name, size_t flags, json_t **out) {
     char *text;
     size_t n;
     json_error_t at;
     *out = NULL;
     ob_status status = read_file(d, name, &text, &n);
     if (status != OB_OK || !text) return status;
-    *out = json_loadb(text, n, JSON_ALLOW_NUL, &at);
+    *out = json_loadb(text, n, JSON_ALLOW_NUL | flags, &at);
     free(text);
     if (*out) return OB_OK;
     error_set(d->error, OB_ERR_FORMAT, "malformed JSON: %s", at.text);
@@ -107,7 +107,7 @@ static ob_status read_templates(struct dir *d, const json_t *value) {
 static ob_status read_config(struct dir *d) {
     json_t *config;
     struct tok *tok = d->tok;
-    ob_status s = read_json(d, "tokenizer_config.json", &config);
+    ob_status s = read_json(d, "tokenizer_config.json", JSON_DECODE_INT_AS_REAL, &config);
     if (s != OB_OK || !config) return s;
     s = read_token(d, config, "bos_token", &tok->bos);
     if (s == OB_OK) s = read_token(d, config, "eos_token", &tok->eos);
@@ -166,7 +166,7 @@ static ob_status read_end(struct dir *d, const json_t *value) {
 /* "eos_token_id": an id, a list, or null. */
 static ob_status read_ends(struct dir *d, const char *file, bool *found) {
     json_t *config;
-    ob_status status = read_json(d, file, &config);
+    ob_status status = read_json(d, file, 0, &config);
     if (status != OB_OK || !config) return status;
     const json_t *value = json_object_get(config, "eos_token_id");
     *found = value && !json_is_null(value);
@@ -187,7 +187,7 @@ static ob_status read_tiktoken(struct dir *d, bool *found) {
     json_t *config;
     char **names, *text = NULL;
     size_t n = 0, size;
-    ob_status status = read_json(d, "tokenizer_config.json", &config);
+    ob_status status = read_json(d, "tokenizer_config.json", JSON_DECODE_INT_AS_REAL, &config);
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
     const struct tiktoken_kind *kind = class ? tiktoken_kind_of(str_of(class)) : NULL;
     if (status != OB_OK || !kind) {
