@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
 deps: ## install the Debian packages that are missing
 	@scripts/deps
@@ -37,6 +37,9 @@ docs: ## make docs/models.md of the lists and of what 1bit-check says
 fuzz: ## every fuzzer for FUZZ_SECONDS
 	@scripts/fuzz $(FUZZ_SECONDS)
 
+gpu-all: ## every CUDA kernel for all GPUs, within its budget (needs nvcc); run where there is a GPU
+	@scripts/gpu
+
 mutate: ## break the code on purpose; the tests must notice
 	@scripts/mutate
 
@@ -47,4 +50,4 @@ install: build ## install to PREFIX=/usr/local (DESTDIR is honoured)
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: help deps build run test lint bench docs fuzz mutate install clean
+.PHONY: help deps build run test lint bench docs fuzz gpu-all mutate install clean

@@ -82,20 +82,22 @@ static ob_status put_tokenizer(struct convert *c, ob_error *error) {
     uint32_t vocab = c->model->hp.vocab;
     if (c->tok) return tok_export(c->tok, vocab, c->writer, error);
     gguf_put_str(c->writer, "tokenizer.ggml.model", STR_LIT("none"));
-    fprintf(stderr, "1bit: %s has no tokenizer.json: the file will have no tokenizer\n",
+    fprintf(stderr, "1bit convert: %s has no tokenizer.json: the file will have no tokenizer\n",
             source_path(c->source));
     return OB_OK;
 }
 
-static ob_status write_file(struct convert *c, const char *path, ob_error *error) {
+/* All keys; then everything that can be refused has been. */
+static ob_status put_keys(struct convert *c, ob_error *error) {
     if (!(c->writer = gguf_writer_new())) return error_memory(error, "a GGUF file", 0);
     gguf_put_str(c->writer, "general.name", path_stem(source_path(c->source)));
     ob_status s = put_tokenizer(c, error);
     if (s == OB_OK) s = source_sampling_put(c->source, c->writer, error);
-    if (s != OB_OK) {
-        error_at(error, source_path(c->source), NULL, OB_NO_OFFSET);
-        return s;
-    }
+    if (s != OB_OK) error_at(error, source_path(c->source), NULL, OB_NO_OFFSET);
+    return s;
+}
+
+static ob_status write_file(struct convert *c, const char *path, ob_error *error) {
     export_put(c->export, c->writer);
     os_count_interrupts();
     return gguf_write_resumed(c->writer, path, source_identity(c->source),
@@ -111,6 +113,7 @@ static int run(const struct options *options) {
     if (to && !*to) return cli_misuse("the name of the file to write is empty");
     if (to && !options->dry_run && os_name_taken(to)) return cli_fail("%s exists already", to);
     ob_status s = open_all(&c, &error);
+    if (s == OB_OK) s = put_keys(&c, &error);
     if (s == OB_OK && options->dry_run) code = print_rows(&c);
     else if (s == OB_OK) s = write_file(&c, to, &error);
     if (s != OB_OK) code = s == OB_ERR_CANCELLED ? EXIT_INTERRUPTED : cli_fail_error(&error);

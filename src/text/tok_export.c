@@ -121,8 +121,9 @@ static bool is_bert(const struct tok *tok) {
 
 ob_status tok_export(const struct tok *tok, uint32_t vocab, struct gguf_writer *w,
                      ob_error *error) {
-    bool bpe = tok->model == &tokenizer_bpe, words = tok->model == &tokenizer_wordpiece;
-    const struct pretok *pretok = tok_pretok(tok);
+    bool prefix, spm = tok_is_spm(tok, &prefix);
+    bool bpe = tok->model == &tokenizer_bpe && !spm, words = tok->model == &tokenizer_wordpiece;
+    const struct pretok *pretok = spm ? NULL : tok_pretok(tok);
     bool odd = words && !is_bert(tok);
     if (!tok->model->gguf || (bpe && !pretok) || odd || tok->model->gguf == tokenizer_rwkv.gguf ||
         tok->model->gguf == tokenizer_unigram.gguf || tok->after_bos.n || tok->before_eos.n)
@@ -130,11 +131,12 @@ ob_status tok_export(const struct tok *tok, uint32_t vocab, struct gguf_writer *
     if (tok->vocab.n > vocab)
         return error_set(error, OB_ERR_FORMAT, "%u tokens, the model embeds %u", tok->vocab.n,
                          vocab);
-    gguf_put_str(w, "tokenizer.ggml.model", str_of(tok->model->gguf));
+    gguf_put_str(w, "tokenizer.ggml.model", str_of(spm ? tokenizer_spm.gguf : tok->model->gguf));
     if (pretok) gguf_put_str(w, "tokenizer.ggml.pre", str_of(pretok->name));
     ob_status s = put_vocab(tok, vocab, w, error);
     if (s == OB_OK && bpe) s = put_merges(tok, w, error);
-    if (s == OB_OK && !bpe && !words) s = put_scores(tok, vocab, w, error);
+    if (s == OB_OK && spm) s = tok_export_spm(tok, vocab, prefix, w, error);
+    else if (s == OB_OK && !bpe && !words) s = put_scores(tok, vocab, w, error);
     put_id(w, words ? "tokenizer.ggml.cls_token_id" : "tokenizer.ggml.bos_token_id", tok->bos);
     put_id(w, words ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id",
            tok->eos);

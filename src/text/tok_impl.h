@@ -214,4 +214,12 @@ ob_status tok_hf_added(struct tok *tok, struct str added, struct str base, ob_er
 /* "normalizer": component X is not supported. */
 ob_status tok_hf_refuse(ob_error *error, const char *section, const char *what);
 
+/* ---- tok_export_spm.c ---- */
+
+/* Is it what SentencePiece does, by merges? *prefix: a space is put before a text. */
+bool tok_is_spm(const struct tok *tok, bool *prefix);
+/* Puts scores and the prefix; OB_ERR_UNSUPPORTED if the merges say more than scores can. */
+ob_status tok_export_spm(const struct tok *tok, uint32_t vocab, bool prefix,
+                         struct gguf_writer *w, ob_error *error);
+
 #endif

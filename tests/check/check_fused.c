@@ -16,9 +16,9 @@ enum { STEPS = sizeof step / sizeof step[0] };
 
 static value_id attend(struct tiny *t, value_id x, value_id table) {
     struct graph *g = &t->graph;
-    struct weight *w[3] = {tiny_weight(t, quant_list[QUANT_q4_k], HEADS * HEAD, COLS),
-                           tiny_weight(t, quant_list[QUANT_q4_k], KV_HEADS * HEAD, COLS),
-                           tiny_weight(t, quant_list[QUANT_q6_k], KV_HEADS * HEAD, COLS)};
+    struct weight *w[3] = {tiny_weight(t, quant_list[QUANT_q8_0], HEADS * HEAD, COLS),
+                           tiny_weight(t, quant_list[QUANT_q8_0], KV_HEADS * HEAD, COLS),
+                           tiny_weight(t, quant_list[QUANT_q8_0], KV_HEADS * HEAD, COLS)};
     value_id qkv[3], h;
     h = graph_norm(g, x, tiny_weight(t, quant_list[QUANT_f32], 1, COLS), NULL, NORM_RMS, 1e-5f,
                    COLS);
@@ -28,19 +28,19 @@ static value_id attend(struct tiny *t, value_id x, value_id table) {
     const struct attention_args args = {.heads = HEADS, .kv_heads = KV_HEADS, .k_dim = HEAD,
                                         .v_dim = HEAD, .scale = 0.125f};
     h = graph_attention(g, qkv[0], qkv[1], qkv[2], &args);
-    return graph_linear1(g, h, tiny_weight(t, quant_list[QUANT_q5_k], COLS, HEADS * HEAD), NULL);
+    return graph_linear1(g, h, tiny_weight(t, quant_list[QUANT_q8_0], COLS, HEADS * HEAD), NULL);
 }
 
 static value_id feed(struct tiny *t, value_id x) {
     struct graph *g = &t->graph;
-    struct weight *w[2] = {tiny_weight(t, quant_list[QUANT_q4_k], WIDTH, COLS),
+    struct weight *w[2] = {tiny_weight(t, quant_list[QUANT_q8_0], WIDTH, COLS),
                            tiny_weight(t, quant_list[QUANT_q8_0], WIDTH, COLS)};
     struct weight *by = tiny_weight(t, quant_list[QUANT_f32], 1, COLS);
     struct weight *more = tiny_weight(t, quant_list[QUANT_f32], 1, COLS);
     value_id h = graph_norm(g, x, by, more, NORM_LAYER, 1e-5f, COLS), up[2];
     graph_linear(g, h, 2, w, NULL, up);
     h = graph_glu(g, up[0], up[1], ACT_SILU);
-    return graph_linear1(g, h, tiny_weight(t, quant_list[QUANT_q6_k], COLS, WIDTH), NULL);
+    return graph_linear1(g, h, tiny_weight(t, quant_list[QUANT_q8_0], COLS, WIDTH), NULL);
 }
 
 static value_id make(struct tiny *t) {

@@ -99,7 +99,7 @@ static void small_tokenizers_in_both_spellings(void **state) {
 /* Written as a GGUF and read again, a tokenizer gives the same ids. */
 static void exported_tokenizers(void **state) {
     (void)state;
-    static const char *const names[] = {"small_bert", "small_qwen2"};
+    static const char *const names[] = {"small_bert", "small_gemma", "small_llama", "small_qwen2"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char from[256], to[] = "/tmp/1bit-test-XXXXXX.gguf";
         int file = mkstemps(to, 5);
