@@ -324,6 +324,12 @@ static ob_status check_part(const struct making *m, FILE *file, uint64_t *size, 
     bool ours = same >= MARK_N;
     if (same == START) same += same_bytes(file, m->header.p + START, m->header.n - START);
     if (same == *size || same == m->header.n) return OB_OK;
+    /* Whole but for its name, with nothing that says of which source: written once more. */
+    if (same < MARK_N && fseeko(file, 0, SEEK_SET) == 0 &&
+        same_bytes(file, m->header.p, m->header.n) == m->header.n) {
+        *size = 0;
+        return OB_OK;
+    }
     return refuse(m->part, ours ? OTHERS : STRANGE, error);
 }
 

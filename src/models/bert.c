@@ -83,6 +83,7 @@ static ob_status refuse_positions(struct build *b, ob_error *error) {
 }
 
 static ob_status widths(struct build *b, ob_error *error) {
+    encoder_own_keys(b);
     double embd = build_number(b, "embd");
     ob_status s = refuse_positions(b, error);
     if (embd <= 0) embd = b->hp->width;

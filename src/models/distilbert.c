@@ -23,6 +23,7 @@ static const struct tensor tensors[] = {
 };
 
 static ob_status derive(struct build *b, ob_error *error) {
+    encoder_own_keys(b);
     b->hp->eps = 1e-12f; /* no key: transformers has it as a constant */
     ob_status s = build_set(b, "positions", b->hp->context, error);
     return s == OB_OK ? encoder_sizes(b, "cls.output.weight", "classifier.weight", error) : s;

@@ -315,7 +315,8 @@ static void put_labels(struct export *e, struct gguf_writer *w) {
 
 static void put_rope_tensors(struct export *e, struct gguf_writer *w) {
     const struct rope *r = &e->model->hp.rope;
-    bool still = r->freq && r->freq[r->half - 1] == 0;
+    if (!r->freq) return; /* the family turns nothing */
+    bool still = r->freq[r->half - 1] == 0;
     if (still || strcmp(r->scaling, "llama3") == 0)
         put_divisors(e, w, "rope_freqs.weight", r->freq);
     if (!r->freq_long) return;

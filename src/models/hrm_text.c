@@ -6,6 +6,7 @@
  * attention's output has a gate. Layers 0 .. n - 1 are the low stack, n .. 2n - 1 the high one. */
 #include "base/error.h"
 #include "models/blocks/decoder.h"
+#include "models/blocks/encoder.h"
 #include "models/blocks/rope.h"
 
 static const struct key keys[] = {
@@ -70,6 +71,7 @@ static ob_status derive(struct build *b, ob_error *error) {
                                          {0}};
     struct hparams *hp = b->hp;
     ob_status s = make_stacks(b, error);
+    if (s == OB_OK) encoder_own_keys(b); /* as encoders */
     if (s == OB_OK) s = decoder_derive(b, error);
     if (s == OB_OK) s = build_plain(b, plain, error);
     if (s != OB_OK) return s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tok_export_spm.c: a tokenizer.json that was made from a SentencePiece model, as llama.cpp has such
+ * tok_export_spm.c: a tokenizer.json made from a SentencePiece model, as llama.cpp has such
  * models: in place of merges each token has a score, and of neighbours those join first that make
  * the token of the highest. It is the same if all pairs that make a token have ranks before those
  * of the next, as where the merges were made from the scores. */

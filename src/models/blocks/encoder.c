@@ -17,6 +17,11 @@ const struct key encoder_causal_keys[] = {
     {0},
 };
 
+void encoder_own_keys(struct build *b) {
+    struct hparams *hp = b->hp;
+    for (uint32_t i = 0; i < hp->layers; i++) hp->kv_heads[i] = hp->heads[i];
+}
+
 ob_status encoder_sizes(struct build *b, const char *gguf, const char *classes, ob_error *error) {
     const char *name = source_kind(b->source) == SOURCE_GGUF ? gguf : classes;
     const struct source_tensor *t = source_tensor_find(b->source, str_of(name));

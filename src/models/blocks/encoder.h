@@ -44,6 +44,8 @@ extern const struct key encoder_keys[], encoder_causal_keys[];
     ENCODER_NORM("blk.{i}.attn_norm", attention, "width"), \
     ENCODER_NORM("blk.{i}.ffn_norm", mlp, "width")
 
+/* Families that do not read a number of key heads: each head has its own. Before encoder_sizes. */
+void encoder_own_keys(struct build *b);
 /* decoder_sizes, layer norms, no causal order. The number "labels" is the rows of the tensor of
  * scores, which is called `gguf` or `classes`; 0: there is none. */
 ob_status encoder_sizes(struct build *b, const char *gguf, const char *classes, ob_error *error);
