@@ -83,6 +83,8 @@ bool os_truncate_open(FILE *file, uint64_t size);
 /* For reading and writing, as it is or new and empty, and no other process's until it is closed.
  * NULL: EEXIST if it is a link or no regular file, EWOULDBLOCK if another process has it so. */
 FILE *os_open_alone(const char *path);
+/* What was written is flushed, to the disk, too. */
+bool os_sync(FILE *file);
 /* Like rename, but EEXIST if `to` is there in any form. */
 bool os_rename_new(const char *from, const char *to);
 /* The whole file, terminated, malloc'd; fails over `limit` bytes. */

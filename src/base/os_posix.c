@@ -256,6 +256,10 @@ FILE *os_open_alone(const char *path) {
     return file;
 }
 
+bool os_sync(FILE *file) {
+    return fflush(file) == 0 && (fsync(fileno(file)) == 0 || errno == EINVAL || errno == ENOTSUP);
+}
+
 bool os_rename_new(const char *from, const char *to) {
 #ifdef RENAME_NOREPLACE
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;

@@ -324,12 +324,6 @@ static ob_status check_part(const struct making *m, FILE *file, uint64_t *size, 
     bool ours = same >= MARK_N;
     if (same == START) same += same_bytes(file, m->header.p + START, m->header.n - START);
     if (same == *size || same == m->header.n) return OB_OK;
-    /* Whole but for its name, with nothing that says of which source: written once more. */
-    if (same < MARK_N && fseeko(file, 0, SEEK_SET) == 0 &&
-        same_bytes(file, m->header.p, m->header.n) == m->header.n) {
-        *size = 0;
-        return OB_OK;
-    }
     return refuse(m->part, ours ? OTHERS : STRANGE, error);
 }
 
@@ -370,14 +364,17 @@ static uint64_t total_bytes(const struct gguf_writer *w, uint64_t header) {
     return align_up(header, w->alignment);
 }
 
-/* The header's start in place of the mark: now it is a GGUF file, and nobody's part. */
+/* The header's start in place of the mark: now it is a GGUF file, and nobody's part. What takes
+ * long is done before, for a part that is killed between that and its new name stays nobody's. */
 static ob_status finish(const struct making *m, FILE *file, ob_error *error) {
     if (os_name_taken(m->path))
         return refuse(m->path, "is there now: move it away, and the same again finishes", error);
-    if (fflush(file) != 0 || fseeko(file, 0, SEEK_SET) != 0 ||
+    if (!os_sync(file) || fseeko(file, 0, SEEK_SET) != 0 ||
         fwrite(m->header.p, 1, START, file) != START || fflush(file) != 0)
         return fails(m->part, "cannot write", error);
-    return OB_OK;
+    if (os_rename_new(m->part, m->path)) return OB_OK;
+    return errno == EEXIST ? refuse(m->path, "is there now: the new one stays .part", error)
+                           : fails(m->part, "cannot rename", error);
 }
 
 static ob_status write_part(struct making *m, const struct gguf_progress *progress,
@@ -410,9 +407,6 @@ ob_status gguf_write_resumed(const struct gguf_writer *w, const char *path, uint
         make_mark(&m, source);
         status = write_part(&m, progress, error);
     }
-    if (status == OB_OK && !os_rename_new(part.p, path))
-        status = errno == EEXIST ? refuse(path, "is there now: the new one stays .part", error)
-                                 : fails(part.p, "cannot rename", error);
     if (status != OB_OK) error_at(error, part.failed ? path : part.p, NULL, OB_NO_OFFSET);
     buf_free(&m.header);
     buf_free(&part);

@@ -241,7 +241,7 @@ def test_a_tokenizer_without_a_form_names_its_model(llama, tmp_path):
               {'type': 'Sequence', 'decoders': [
                   {'type': 'Replace', 'pattern': {'String': '\u2581'}, 'content': ' '},
                   {'type': 'ByteFallback'}, {'type': 'Fuse'}]},
-              {f'<0x{i:02X}>': i for i in range(200)}, byte_fallback=True)
+              {f'<0x{i:02X}>': i for i in range(200)}, byte_fallback=False)
     result = convert(model, tmp_path / 'x.gguf')
     assert result.returncode == 1
     assert result.stderr == f'1bit convert: {model}: bpe (sentencepiece) has no form in GGUF\n'
