@@ -11,9 +11,9 @@
 
 enum {
     COMPILE_MAX_STEPS = 1 << 21, /* of writing rules out */
-    COMPILE_MAX_NODES = 1 << 19,
+    COMPILE_MAX_NODES = 1 << 18,
     COMPILE_MAX_EDGES = 1 << 20, /* of one kind */
-    COMPILE_MAX_WORK = 1 << 26,  /* of making automata deterministic: entries of sets */
+    COMPILE_MAX_WORK = 1 << 24,  /* of making automata deterministic: entries of sets */
 };
 
 enum nfa_kind { NFA_EMPTY, NFA_RANGE, NFA_SYMBOL };

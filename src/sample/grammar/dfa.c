@@ -243,7 +243,7 @@ static bool make_all(struct subsets *s, bool empty) {
     s->set[s->set_n++] = (struct subset){0, s->item_n, 0};
     for (uint32_t i = 0; i < s->set_n && !m->status; i++) {
         emit_node(s, i, empty);
-        if (!s->loose && (s->set_n > most || m->work - work > COMPILE_MAX_WORK / 8)) return false;
+        if (!s->loose && (s->set_n > most || m->work - work > COMPILE_MAX_WORK / 4)) return false;
     }
     return true;
 }

@@ -79,7 +79,7 @@ void places_add(struct runner *r, struct places *set, uint32_t frame, uint32_t n
         if (*slot >> 32 == set->generation) return;
         if (set->n >= RUNNER_MAX_PLACES) {
             fail(r, OB_ERR_LIMIT, "the grammar is too ambiguous: the text can be read in more "
-                                  "than 4096 ways");
+                                  "than 1024 ways");
             return;
         }
         *slot = (uint64_t)set->generation << 32 | set->n;

@@ -11,8 +11,8 @@
 #include "sample/grammar/stacks.h"
 
 enum {
-    RUNNER_MAX_PLACES = 4096, /* of a set */
-    RUNNER_MAX_STEPS = 1 << 24, /* places gone through for a mask */
+    RUNNER_MAX_PLACES = 1024, /* of a set */
+    RUNNER_MAX_STEPS = 1 << 21, /* places gone through for a mask */
 };
 
 /* A set: no place twice. */
