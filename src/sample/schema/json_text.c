@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * json_text.c: see json_text.h. */
+#include "sample/schema/json_text.h"
+
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "sample/schema/list.h"
+#include "sample/schema/regex.h"
+#include "sample/schema/schema.h"
+
+#define SEQ(t, ...)                                                              \
+    grammar_seq((t)->b, (const grammar_expr[]){__VA_ARGS__},                     \
+                sizeof((const grammar_expr[]){__VA_ARGS__}) / sizeof(grammar_expr))
+#define ALT(t, ...)                                                              \
+    grammar_alt((t)->b, (const grammar_expr[]){__VA_ARGS__},                     \
+                sizeof((const grammar_expr[]){__VA_ARGS__}) / sizeof(grammar_expr))
+#define CLASS(t, ...)                                                            \
+    grammar_class((t)->b, (const struct grammar_range[]){__VA_ARGS__},           \
+                  sizeof((const struct grammar_range[]){__VA_ARGS__}) /          \
+                      sizeof(struct grammar_range), false)
+
+grammar_expr json_word(struct json_text *t, const char *text) {
+    return grammar_text(t->b, str_of(text));
+}
+
+/* ---- characters ------------------------------------------------------------------------------ */
+
+static const struct grammar_range plain[] = {
+    {0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0xd7ff}, {0xe000, 0x10ffff}};
+enum { PLAIN = sizeof plain / sizeof plain[0] };
+
+/* The escape of a character that may not stand for itself. */
+static grammar_expr escaped(struct grammar_builder *b, uint32_t code) {
+    static const char letters[] = "\b\f\n\r\t\"\\", names[] = "bfnrt\"\\";
+    const char *at = code ? strchr(letters, (int)code) : NULL;
+    char text[8];
+    if (at) snprintf(text, sizeof text, "\\%c", names[at - letters]);
+    else snprintf(text, sizeof text, "\\u%04x", (unsigned)code);
+    return grammar_text(b, str_of(text));
+}
+
+static bool holds(const struct grammar_range *range, size_t n, uint32_t code) {
+    for (size_t i = 0; i < n; i++)
+        if (code >= range[i].low && code <= range[i].high) return true;
+    return false;
+}
+
+grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *range, size_t n) {
+    struct list own = LIST_INIT(sizeof(struct grammar_range));
+    struct list parts = LIST_INIT(sizeof(grammar_expr));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < PLAIN; k++) {
+            uint32_t low = range[i].low > plain[k].low ? range[i].low : plain[k].low;
+            uint32_t high = range[i].high < plain[k].high ? range[i].high : plain[k].high;
+            if (low <= high)
+                *(struct grammar_range *)list_add(&own) = (struct grammar_range){low, high};
+        }
+    if (own.n) *(grammar_expr *)list_add(&parts) = grammar_class(b, own.p, own.n, false);
+    for (uint32_t code = 0; code <= '\\'; code++)
+        if ((code < 0x20 || code == '"' || code == '\\') && holds(range, n, code))
+            *(grammar_expr *)list_add(&parts) = escaped(b, code);
+    /* A lost part makes the language smaller, never larger; the next allocation fails too. */
+    grammar_expr out = parts.n ? grammar_alt(b, parts.p, parts.n) : grammar_nothing(b);
+    list_free(&own);
+    list_free(&parts);
+    return out;
+}
+
+/* A character of a free string, however it is spelled. */
+static grammar_expr any_character(struct json_text *t) {
+    grammar_expr hex = CLASS(t, {'0', '9'}, {'A', 'F'}, {'a', 'f'});
+    grammar_expr hex2 = grammar_repeat(t->b, hex, 2, 2), hex3 = grammar_repeat(t->b, hex, 3, 3);
+    grammar_expr d = CLASS(t, {'D', 'D'}, {'d', 'd'});
+    grammar_expr unit = ALT(
+        t, SEQ(t, CLASS(t, {'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}), hex3),
+        SEQ(t, d, CLASS(t, {'0', '7'}), hex2));
+    grammar_expr high = SEQ(t, d, CLASS(t, {'8', '9'}, {'A', 'B'}, {'a', 'b'}), hex2);
+    grammar_expr low = SEQ(t, d, CLASS(t, {'C', 'F'}, {'c', 'f'}), hex2);
+    grammar_expr letter = CLASS(t, {'"', '"'}, {'/', '/'}, {'\\', '\\'}, {'b', 'b'}, {'f', 'f'},
+                                {'n', 'n'}, {'r', 'r'}, {'t', 't'});
+    grammar_expr escape =
+        ALT(t, letter,
+            SEQ(t, json_word(t, "u"), ALT(t, unit, SEQ(t, high, json_word(t, "\\u"), low))));
+    return ALT(t, grammar_class(t->b, plain, PLAIN, false), SEQ(t, json_word(t, "\\"), escape));
+}
+
+grammar_expr json_quoted(struct json_text *t, grammar_expr inside) {
+    return SEQ(t, json_word(t, "\""), inside, json_word(t, "\""));
+}
+
+grammar_expr json_string_text(struct json_text *t, struct str text) {
+    struct list parts = LIST_INIT(sizeof(grammar_expr));
+    size_t from = 0;
+    *(grammar_expr *)list_add(&parts) = json_word(t, "\"");
+    for (size_t i = 0; i <= text.n; i++) {
+        unsigned char c = i < text.n ? (unsigned char)text.p[i] : 0;
+        if (i < text.n && c >= 0x20 && c != '"' && c != '\\') continue;
+        if (i > from)
+            *(grammar_expr *)list_add(&parts) =
+                grammar_text(t->b, (struct str){text.p + from, i - from});
+        if (i < text.n) *(grammar_expr *)list_add(&parts) = escaped(t->b, c);
+        from = i + 1;
+    }
+    *(grammar_expr *)list_add(&parts) = json_word(t, "\"");
+    grammar_expr out = parts.failed ? 0 : grammar_seq(t->b, parts.p, parts.n);
+    list_free(&parts);
+    return out;
+}
+
+/* ---- names that differ from others ----------------------------------------------------------- */
+
+static int by_bytes(const void *a, const void *b) {
+    return str_order(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* What may follow the first `at` bytes that all the names share. They are sorted, so those that go
+ * on with one character stand together, behind the one that ends here. */
+static grammar_expr except(struct json_text *t, const struct str *name, size_t n, size_t at) {
+    struct list parts = LIST_INIT(sizeof(grammar_expr));
+    struct list taken = LIST_INIT(sizeof(struct grammar_range));
+    size_t i = 0;
+    while (i < n && name[i].n == at) i++;
+    if (i == 0) *(grammar_expr *)list_add(&parts) = grammar_empty(t->b);
+    while (i < n) {
+        uint32_t code;
+        size_t bytes = utf8_decode(name[i].p + at, name[i].n - at, &code), end = i + 1;
+        while (end < n && name[end].n >= at + bytes &&
+               memcmp(name[end].p + at, name[i].p + at, bytes) == 0)
+            end++;
+        struct grammar_range one = {code, code};
+        *(struct grammar_range *)list_add(&taken) = one;
+        grammar_expr rest = except(t, name + i, end - i, at + bytes);
+        *(grammar_expr *)list_add(&parts) = SEQ(t, json_spell(t->b, &one, 1), rest);
+        i = end;
+    }
+    bool ok = regex_ranges_tidy(&taken, true);
+    grammar_expr any = grammar_repeat(t->b, t->spelled, 0, GRAMMAR_NO_LIMIT);
+    *(grammar_expr *)list_add(&parts) = SEQ(t, json_spell(t->b, taken.p, taken.n), any);
+    grammar_expr out = ok && !parts.failed ? grammar_alt(t->b, parts.p, parts.n) : 0;
+    list_free(&parts);
+    list_free(&taken);
+    return out;
+}
+
+grammar_expr json_names_except(struct json_text *t, struct str *name, size_t n) {
+    if (n == 0) return grammar_repeat(t->b, t->character, 0, GRAMMAR_NO_LIMIT);
+    qsort(name, n, sizeof *name, by_bytes);
+    return except(t, name, n, 0);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+grammar_expr json_between(struct json_text *t, const char *open, grammar_expr inside,
+                          const char *close, bool may_be_empty) {
+    grammar_expr body = SEQ(t, inside, t->space);
+    if (may_be_empty) body = grammar_repeat(t->b, body, 0, 1);
+    return SEQ(t, json_word(t, open), t->space, body, json_word(t, close));
+}
+
+static grammar_expr constant(struct json_text *t, const json_t *value, unsigned depth);
+
+static grammar_expr constant_list(struct json_text *t, const json_t *value, unsigned depth) {
+    struct list parts = LIST_INIT(sizeof(grammar_expr));
+    bool object = json_is_object(value), failed = false;
+    const char *name;
+    size_t i, length;
+    json_t *item;
+    if (object) {
+        json_object_keylen_foreach((json_t *)(uintptr_t)value, name, length, item) {
+            if (parts.n) *(grammar_expr *)list_add(&parts) = t->comma;
+            *(grammar_expr *)list_add(&parts) = json_string_text(t, (struct str){name, length});
+            *(grammar_expr *)list_add(&parts) = t->colon;
+            grammar_expr e = constant(t, item, depth + 1);
+            failed |= !e;
+            *(grammar_expr *)list_add(&parts) = e;
+        }
+    } else {
+        json_array_foreach(value, i, item) {
+            if (i) *(grammar_expr *)list_add(&parts) = t->comma;
+            grammar_expr e = constant(t, item, depth + 1);
+            failed |= !e;
+            *(grammar_expr *)list_add(&parts) = e;
+        }
+    }
+    grammar_expr out = 0;
+    if (!failed && !parts.failed)
+        out = json_between(t, object ? "{" : "[",
+                           parts.n ? grammar_seq(t->b, parts.p, parts.n) : grammar_nothing(t->b),
+                           object ? "}" : "]", parts.n == 0);
+    list_free(&parts);
+    return out;
+}
+
+static grammar_expr constant(struct json_text *t, const json_t *value, unsigned depth) {
+    char number[32];
+    if (depth > SCHEMA_DEPTH) return 0;
+    switch (json_typeof(value)) {
+    case JSON_TRUE: return json_word(t, "true");
+    case JSON_FALSE: return json_word(t, "false");
+    case JSON_NULL: return json_word(t, "null");
+    case JSON_STRING:
+        return json_string_text(t, (struct str){json_string_value(value),
+                                                json_string_length(value)});
+    case JSON_INTEGER: case JSON_REAL:
+        json_number_text(value, number);
+        return json_word(t, number);
+    default: return constant_list(t, value, depth);
+    }
+}
+
+grammar_expr json_constant(struct json_text *t, const json_t *value) {
+    return constant(t, value, 0);
+}
+
+static grammar_expr any_number(struct json_text *t, bool integer) {
+    grammar_expr digit = CLASS(t, {'0', '9'}), minus = grammar_repeat(t->b, json_word(t, "-"), 0, 1);
+    grammar_expr whole = ALT(t, json_word(t, "0"),
+                             SEQ(t, CLASS(t, {'1', '9'}),
+                                 grammar_repeat(t->b, digit, 0, JSON_DIGITS - 1)));
+    if (integer) return SEQ(t, minus, whole);
+    grammar_expr fraction =
+        SEQ(t, json_word(t, "."), grammar_repeat(t->b, digit, 1, JSON_FRACTION));
+    grammar_expr exponent =
+        SEQ(t, CLASS(t, {'E', 'E'}, {'e', 'e'}),
+            grammar_repeat(t->b, CLASS(t, {'+', '+'}, {'-', '-'}), 0, 1),
+            grammar_repeat(t->b, digit, 1, JSON_EXPONENT));
+    return SEQ(t, minus, whole, grammar_repeat(t->b, fraction, 0, 1),
+               grammar_repeat(t->b, exponent, 0, 1));
+}
+
+static grammar_expr any_list(struct json_text *t, const char *open, grammar_expr item,
+                             const char *close) {
+    grammar_expr more = grammar_repeat(t->b, SEQ(t, t->comma, item), 0, GRAMMAR_NO_LIMIT);
+    return json_between(t, open, SEQ(t, item, more), close, true);
+}
+
+void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact) {
+    *t = (struct json_text){.b = b, .compact = compact};
+    grammar_expr blank = grammar_repeat(b, json_word(t, " "), 0, 1), empty = grammar_empty(b);
+    grammar_expr indent = grammar_repeat(b, CLASS(t, {' ', ' '}, {'\t', '\t'}), 0, JSON_INDENT);
+    t->space = compact ? empty : ALT(t, blank, SEQ(t, json_word(t, "\n"), indent));
+    t->comma = SEQ(t, json_word(t, ","), t->space);
+    t->colon = SEQ(t, json_word(t, ":"), compact ? empty : blank);
+    t->character = any_character(t);
+    t->spelled = json_spell(b, (const struct grammar_range[]){{0, 0x10ffff}}, 1);
+    t->string = json_quoted(t, grammar_repeat(b, t->character, 0, GRAMMAR_NO_LIMIT));
+    t->integer = any_number(t, true);
+    t->number = any_number(t, false);
+    grammar_rule value = grammar_rule_new(b, "a JSON value");
+    t->value = grammar_use(b, value);
+    grammar_rule object = grammar_rule_new(b, "a JSON object");
+    grammar_rule array = grammar_rule_new(b, "a JSON array");
+    grammar_define(b, object, any_list(t, "{", SEQ(t, t->string, t->colon, t->value), "}"));
+    grammar_define(b, array, any_list(t, "[", t->value, "]"));
+    t->object = grammar_use(b, object);
+    t->array = grammar_use(b, array);
+    grammar_define(b, value,
+                   ALT(t, t->object, t->array, t->string, t->number, json_word(t, "true"),
+                       json_word(t, "false"), json_word(t, "null")));
+}

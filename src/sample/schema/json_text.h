@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * json_text.h: JSON texts as expressions: white space, strings, any value, a known one. Characters
+ * that JSON must escape have one spelling where a string's content matters (names, patterns), so
+ * that nothing forbidden can be spelled another way; free strings may escape as they like, but for
+ * halves of surrogate pairs, which some readers refuse. */
+#ifndef SAMPLE_SCHEMA_JSON_TEXT_H
+#define SAMPLE_SCHEMA_JSON_TEXT_H
+
+#include <jansson.h>
+
+#include "sample/grammar/build.h"
+
+enum {
+    JSON_DIGITS = 18,      /* of a whole number: less than 2^63 */
+    JSON_FRACTION = 15,    /* digits behind the point */
+    JSON_EXPONENT = 2,     /* digits */
+    JSON_INDENT = 40,      /* blanks behind a newline */
+    JSON_NAME_MOST = 1024, /* bytes of a name that others must differ from */
+};
+
+struct json_text {
+    struct grammar_builder *b;
+    bool compact;
+    grammar_expr space;       /* after { [ , and before ] } */
+    grammar_expr comma, colon; /* with the space behind them */
+    grammar_expr character;   /* of a free string */
+    grammar_expr spelled;     /* a character in its one spelling */
+    grammar_expr string, integer, number, object, array, value; /* any */
+};
+
+void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact);
+
+grammar_expr json_word(struct json_text *t, const char *text);
+/* Characters in their one spelling; a regex_spell. */
+grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *range, size_t n);
+grammar_expr json_quoted(struct json_text *t, grammar_expr inside);
+/* That text as a string. */
+grammar_expr json_string_text(struct json_text *t, struct str text);
+/* Insides of strings but for these names, which are sorted (str_order) here. */
+grammar_expr json_names_except(struct json_text *t, struct str *name, size_t n);
+/* Exactly this value, its members in their order. 0: out of memory, or deeper than SCHEMA_DEPTH. */
+grammar_expr json_constant(struct json_text *t, const json_t *value);
+/* open + first + rest, where rest is what follows it up to the closing mark. */
+grammar_expr json_between(struct json_text *t, const char *open, grammar_expr inside,
+                          const char *close, bool may_be_empty);
+
+/* ---- json_number.c ---- */
+
+struct json_range {
+    bool integer;
+    const json_t *min, *max; /* NULL: none */
+    bool above_min, below_max; /* the bound itself is outside */
+    int64_t multiple;        /* 0: of anything; else at least 1 */
+};
+/* OB_ERR_ARGUMENT without a place: bounds or multiples that cannot be done. */
+ob_status json_number_expr(struct json_text *t, const struct json_range *range, grammar_expr *out,
+                           ob_error *error);
+/* Digits that read back as the same number. */
+void json_number_text(const json_t *number, char out[32]);
+
+#endif
