@@ -30,7 +30,8 @@ void grammar_vocab_close(struct grammar_vocab **vocab);
 
 /* ---- states: one a sequence; not thread safe ---- */
 struct grammar_state;
-/* Keeps (counts) the grammar, borrows the vocabulary. */
+/* Keeps (counts) the grammar, borrows the vocabulary. Without one (NULL) the state goes on by bytes
+ * alone, and grammar_mask and grammar_accept may not be called. */
 ob_status grammar_state_open(struct grammar *grammar, struct grammar_vocab *vocab,
                              struct grammar_state **out, ob_error *error);
 /* An equal one: for drafts of several tokens, and for going back. */
