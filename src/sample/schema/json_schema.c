@@ -61,7 +61,7 @@ static grammar_expr values_expr(struct json_schema *s, const struct set *set,
         grammar_expr e = json_constant(&s->text, value);
         if (!e && !grammar_builder_failed(s->b))
             schema_refuse(s, set->item[0].schema, NULL, "a value of an enum is nested too deep");
-        *(grammar_expr *)list_add(&parts) = e;
+        if (e) *(grammar_expr *)list_add(&parts) = e;
     }
     if (parts.failed) schema_out_of_memory(s);
     grammar_expr out = parts.n ? grammar_alt(s->b, parts.p, parts.n) : grammar_nothing(s->b);
@@ -128,14 +128,14 @@ grammar_expr set_use(struct json_schema *s, const struct set *set) {
     if (s->status != OB_OK || set->never) return grammar_nothing(s->b);
     if (set->n == 0) return s->text.value;
     struct str key = key_of(s, set);
-    if (!key.p || !schema_works(s, set->n)) return 0;
+    if (!key.p || !schema_works(s, set->n)) return grammar_nothing(s->b);
     uint32_t *known = table_find(&s->memo, key);
     if (known) return grammar_use(s->b, *known);
     if (s->queue.n == SCHEMA_SETS) {
         s->status = error_set(s->error, OB_ERR_LIMIT,
                               "the JSON schema is too large: it makes more than %d rules",
                               SCHEMA_SETS);
-        return 0;
+        return grammar_nothing(s->b);
     }
     grammar_rule rule = grammar_rule_new(s->b, "a JSON schema");
     struct pending *p = list_add(&s->queue);
@@ -183,6 +183,7 @@ ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
         struct set root = set_of(&s, schema);
         grammar_expr value = set_use(&s, &root);
         write_rules(&s);
+        if (s.text.failed) schema_out_of_memory(&s);
         *out = value;
     }
     ob_status status = s.status;

@@ -11,8 +11,8 @@
  * valid (json_valid.c).
  *
  * An answer may be narrower than the schema, never wider: a keyword is read, refused, or says
- * nothing of validity (json_keywords.def). Functions go on after an error as if nothing matched;
- * `status` keeps the first. Work, sets and rules are bounded, whatever the schema multiplies. */
+ * nothing of validity (json_keywords.def). After an error functions go on as if nothing matched;
+ * `status` keeps the first.  Work, sets and rules are bounded, whatever the schema multiplies. */
 #ifndef SAMPLE_SCHEMA_JSON_SCHEMA_H
 #define SAMPLE_SCHEMA_JSON_SCHEMA_H
 

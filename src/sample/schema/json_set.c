@@ -117,8 +117,9 @@ static bool ends(struct json_schema *s, const json_t *schema, unsigned depth) {
     uint32_t *color = table_find(&s->colors, key);
     if (color && *color == ENDS) return true;
     if (color || depth > SCHEMA_NESTED)
-        return schema_refuse(s, schema, NULL, color ? "this schema refers to itself and nothing else"
-                                                    : "references go too deep here");
+        return schema_refuse(s, schema, NULL, "%s",
+                             color ? "this schema refers to itself before it reads anything"
+                                   : "references go too deep here");
     if (!schema_works(s, 1)) return false;
     if (!table_add(&s->colors, &s->arena, key, BEING_READ)) return schema_out_of_memory(s);
     const json_t *ref = schema_get(schema, "$ref") ? schema_resolve(s, schema) : NULL;

@@ -27,7 +27,7 @@ static grammar_expr with_lengths(struct json_schema *s, const struct facts *f,
                                  const char *keyword) {
     struct regex_length own = regex_length(regex);
     const struct regex_node *repeat = regex_as_repeat(regex);
-    grammar_expr out = 0;
+    grammar_expr out = grammar_nothing(s->b);
     ob_error error;
     if (own.max < f->min_length || own.min > f->max_length) return grammar_nothing(s->b);
     if (own.min < f->min_length || own.max > f->max_length) {
@@ -35,7 +35,7 @@ static grammar_expr with_lengths(struct json_schema *s, const struct facts *f,
             schema_refuse(s, of, keyword,
                           "is supported beside minLength and maxLength if its own lengths lie "
                           "between them, or as ^[...]*$");
-            return 0;
+            return out;
         }
         const struct regex_node *class = repeat->part[0];
         uint32_t min = repeat->min > f->min_length ? repeat->min : f->min_length;
@@ -65,7 +65,7 @@ grammar_expr string_inside(struct json_schema *s, const struct facts *f) {
     if (f->min_length > f->max_length) return grammar_nothing(s->b);
     if (f->pattern && f->format) {
         schema_refuse(s, f->format_of, "format", "is not supported beside \"pattern\"");
-        return 0;
+        return grammar_nothing(s->b);
     }
     if (f->pattern)
         regex = schema_regex_of(s, f->pattern_of, "pattern",
@@ -74,7 +74,7 @@ grammar_expr string_inside(struct json_schema *s, const struct facts *f) {
     else if (f->format) regex = format_regex(s, f);
     else
         return grammar_repeat(s->b, s->text.character, f->min_length, f->max_length);
-    if (!regex) return 0;
+    if (!regex) return grammar_nothing(s->b);
     return with_lengths(s, f, regex, f->pattern ? f->pattern_of : f->format_of,
                         f->pattern ? "pattern" : "format");
 }

@@ -22,10 +22,12 @@ enum {
 struct json_text {
     struct grammar_builder *b;
     bool compact;
+    bool failed;              /* out of memory */
     grammar_expr space;       /* after { [ , and before ] } */
     grammar_expr comma, colon; /* with the space behind them */
     grammar_expr character;   /* of a free string */
-    grammar_expr spelled;     /* a character in its one spelling */
+    grammar_expr escapes;     /* characters that must be escaped, in their one spelling */
+    grammar_expr spelled;     /* any text, each character in its one spelling */
     grammar_expr string, integer, number, object, array, value; /* any */
 };
 
@@ -39,9 +41,9 @@ grammar_expr json_quoted(struct json_text *t, grammar_expr inside);
 grammar_expr json_string_text(struct json_text *t, struct str text);
 /* Insides of strings but for these names, which are sorted (str_order) here. */
 grammar_expr json_names_except(struct json_text *t, struct str *name, size_t n);
-/* Exactly this value, its members in their order. 0: out of memory, or deeper than SCHEMA_DEPTH. */
+/* Exactly this value, its members in their order. 0: deeper than SCHEMA_DEPTH. */
 grammar_expr json_constant(struct json_text *t, const json_t *value);
-/* open + first + rest, where rest is what follows it up to the closing mark. */
+/* open + inside + close, with space; without `inside` too if it may be empty. */
 grammar_expr json_between(struct json_text *t, const char *open, grammar_expr inside,
                           const char *close, bool may_be_empty);
 
