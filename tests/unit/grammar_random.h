@@ -98,7 +98,7 @@ static struct grammar *random_grammar(struct ref *r, uint64_t seed) {
 }
 
 /* One of the bytes of a set, letters more often than others; any if the set is empty. */
-static uint8_t random_byte(const struct grammar_bytes *may, uint64_t seed) {
+static inline uint8_t random_byte(const struct grammar_bytes *may, uint64_t seed) {
     struct dice d = {.seed = seed};
     for (int i = 0; i < 40; i++) {
         uint8_t byte = (uint8_t)random_letters[roll(&d, RANDOM_LETTERS)][0];

@@ -18,6 +18,7 @@ struct grammar_token_edge { int32_t id; bool negated; uint32_t to; };
 struct grammar_call {
     uint32_t rule, to;
     uint32_t min, max; /* max 0: once, and the frame counts nothing. GRAMMAR_NO_LIMIT: of no end */
+    uint32_t owner;    /* the rule that calls */
 };
 struct grammar_node {
     uint32_t range, call, token; /* first edges of the kinds; the next node's are behind the last */
@@ -34,6 +35,7 @@ struct grammar_auto_rule {
 
 struct grammar {
     atomic_uint refs;
+    uint64_t serial; /* no other grammar has it */
     struct grammar_node *node; /* [node_n + 1] */
     struct grammar_range_edge *range;
     struct grammar_call *call;

@@ -9,6 +9,8 @@
 #include "sample/grammar/array.h"
 #include "sample/grammar/compile.h"
 
+static atomic_uint_least64_t serials;
+
 void maker_fail(struct maker *m, ob_status status) {
     if (!m->status) m->status = status;
 }
@@ -106,7 +108,10 @@ ob_status grammar_finish(struct grammar_builder *b, grammar_rule root, struct gr
     m.symbol_head = calloc(MAKER_SYMBOL_HEADS, sizeof *m.symbol_head);
     if (!m.g || !m.wanted_at[0] || !m.wanted_at[1] || !m.symbol_head)
         maker_fail(&m, OB_ERR_MEMORY);
-    if (m.g) atomic_init(&m.g->refs, 1);
+    if (m.g) {
+        atomic_init(&m.g->refs, 1);
+        m.g->serial = atomic_fetch_add(&serials, 1) + 1;
+    }
     if (!m.status) make_rules(&m, b->rule[root].expr);
     status = explain(&m, error);
     if (!status) *out = m.g;

@@ -186,7 +186,7 @@ static void emit_symbol(struct subsets *s, uint32_t symbol, uint32_t set) {
                 (struct grammar_token_edge){y->id, y->negated, s->base + set};
     } else if (ROOM(m, g->call, g->call_cap, (size_t)g->call_n + 1)) {
         g->call[g->call_n++] =
-            (struct grammar_call){y->rule, s->base + set, y->min, y->max};
+            (struct grammar_call){y->rule, s->base + set, y->min, y->max, g->rule_n};
     }
 }
 

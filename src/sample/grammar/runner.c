@@ -96,7 +96,7 @@ static int by_place(const void *a, const void *b) {
     if (x->frame != y->frame) return x->frame < y->frame ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
-static void sort_places(struct places *s) {
+void places_sort(struct places *s) {
     if (s->n > 1) qsort(s->p, s->n, sizeof *s->p, by_place);
 }
 
@@ -188,26 +188,41 @@ void runner_step(struct runner *r, const struct place *place, uint32_t n, uint8_
         for (uint32_t k = node->range; k < node[1].range && g->range[k].low <= byte; k++)
             if (byte <= g->range[k].high) places_add(r, out, p.frame, g->range[k].to);
         if (node[1].call > node->call) enter_all(r, p, byte, false);
-        if (node->whole) leave(r, p.frame);
+        if (node->whole && !r->stays) leave(r, p.frame);
     }
-    sort_places(out);
+}
+
+static void named(struct runner *r, const struct place *place, uint32_t n, bool leaves) {
+    const struct grammar *g = r->g;
+    begin(r, place, n);
+    for (uint32_t i = 0; i < r->work.n && !r->status; i++) {
+        struct place p = r->work.p[i];
+        const struct grammar_node *node = &g->node[p.node];
+        if (node[1].call > node->call) enter_all(r, p, 0, true);
+        if (node->whole && leaves) leave(r, p.frame);
+    }
+}
+
+void runner_named(struct runner *r, const struct place *place, uint32_t n) {
+    named(r, place, n, false);
 }
 
 void runner_step_token(struct runner *r, const struct place *place, uint32_t n, int32_t id,
                        struct places *out) {
     const struct grammar *g = r->g;
     out->n = 0;
-    begin(r, place, n);
-    for (uint32_t i = 0; i < r->work.n && !r->status; i++) {
-        struct place p = r->work.p[i];
-        const struct grammar_node *node = &g->node[p.node];
+    named(r, place, n, true);
+    for (uint32_t i = 0; i < r->work.n; i++) {
+        const struct grammar_node *node = &g->node[r->work.p[i].node];
         for (uint32_t k = node->token; k < node[1].token; k++)
             if ((g->token[k].id == id) != g->token[k].negated)
-                places_add(r, out, p.frame, g->token[k].to);
-        if (node[1].call > node->call) enter_all(r, p, 0, true);
-        if (node->whole) leave(r, p.frame);
+                places_add(r, out, r->work.p[i].frame, g->token[k].to);
     }
-    sort_places(out);
+}
+
+void runner_leave(struct runner *r, uint32_t frame) {
+    begin(r, NULL, 0);
+    leave(r, frame);
 }
 
 struct grammar_bytes runner_first(const struct runner *r, bool *token) {

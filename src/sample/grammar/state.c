@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "sample/grammar/array.h"
 #include "sample/grammar/state.h"
+#include "sample/grammar/vocab.h"
 
 /* ---- opened, copied, closed ------------------------------------------------------------------ */
 
@@ -18,7 +19,8 @@ ob_status grammar_state_open(struct grammar *grammar, struct grammar_vocab *voca
     if (!s) return error_memory(error, "a grammar's state", sizeof *s);
     s->grammar = grammar_keep(grammar);
     s->vocab = vocab;
-    if (runner_init(&s->run, grammar)) places_add(&s->run, &s->at, 0, grammar->rule[0].start);
+    bool room = !vocab || (s->binding = vocab_bind(vocab, grammar));
+    if (room && runner_init(&s->run, grammar)) places_add(&s->run, &s->at, 0, grammar->rule[0].start);
     else s->run.status = OB_ERR_MEMORY;
     if (!s->run.status) *out = s;
     else grammar_state_close(&s);
@@ -34,7 +36,8 @@ ob_status grammar_state_copy(const struct grammar_state *from, struct grammar_st
     s->vocab = from->vocab;
     s->ended = from->ended;
     s->run = (struct runner){.g = from->grammar, .status = from->run.status, .why = from->run.why};
-    bool room = ARRAY_ROOM(s->at.p, s->at.cap, from->at.n + (size_t)1);
+    bool room = !s->vocab || (s->binding = vocab_bind(s->vocab, s->grammar));
+    room = room && ARRAY_ROOM(s->at.p, s->at.cap, from->at.n + (size_t)1);
     if (room && from->at.n) memcpy(s->at.p, from->at.p, from->at.n * sizeof *s->at.p);
     s->at.n = from->at.n;
     if (room && stacks_copy(&from->run.stacks, s->at.p, s->at.n, &s->run.stacks)) {
@@ -49,11 +52,13 @@ void grammar_state_close(struct grammar_state **state) {
     struct grammar_state *s = *state;
     *state = NULL;
     if (!s) return;
+    if (s->vocab) vocab_unbind(s->vocab, &s->binding);
     grammar_drop(&s->grammar);
     runner_free(&s->run);
     places_free(&s->at);
     places_free(&s->next);
     places_free(&s->before);
+    places_free(&s->other);
     free(s);
 }
 
@@ -93,4 +98,22 @@ bool grammar_is_over(const struct grammar_state *state) {
     if (!grammar_is_whole(s)) return false;
     struct grammar_bytes first = runner_first(&s->run, &token);
     return !bytes_any(&first) && !token;
+}
+
+void grammar_forced(const struct grammar_state *state, size_t most, struct buf *out) {
+    struct grammar_state *s;
+    bool token;
+    if (state->ended || state->run.status || grammar_state_copy(state, &s, NULL)) return;
+    for (size_t n = 0; n < most && !grammar_is_whole(s) && !s->run.status; n++) {
+        struct grammar_bytes first = runner_first(&s->run, &token); /* of what is_whole left */
+        int set = 0;
+        char byte = 0;
+        for (int i = 0; i < 4; i++) {
+            set += __builtin_popcountll(first.word[i]);
+            if (first.word[i]) byte = (char)(i * 64 + __builtin_ctzll(first.word[i]));
+        }
+        if (set != 1 || token || !grammar_accept_bytes(s, (struct str){&byte, 1})) break;
+        buf_putc(out, byte);
+    }
+    grammar_state_close(&s);
 }

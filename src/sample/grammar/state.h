@@ -8,10 +8,10 @@
 struct grammar_state {
     struct grammar *grammar;
     struct grammar_vocab *vocab;
+    struct binding *binding; /* of the grammar in the vocabulary; vocab.h */
     struct runner run;
     struct places at;   /* where the text stands; frames of run.stacks */
-    struct places next; /* scratch */
-    struct places before;
+    struct places next, before, other; /* scratch */
     bool ended; /* by a token that ends generation */
 };
 
