@@ -106,7 +106,7 @@ int main(void) {
         json_error_t where;
         json_t *json = json_loadb(line, (size_t)n, JSON_ALLOW_NUL, &where);
         json_t *out = json ? answer(json) : json_pack("{s:s}", "unread", where.text);
-        json_dumpf(out, stdout, JSON_COMPACT);
+        json_dumpf(out, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
         putchar('\n');
         fflush(stdout);
         json_decref(out);
