@@ -18,6 +18,7 @@ void scratch_free(struct scratch **s) {
     places_free(&(*s)->place);
     free((*s)->bits);
     free((*s)->within);
+    free((*s)->sorted);
     free((*s)->beyond);
     free((*s)->leave);
     free((*s)->outcome);
@@ -149,7 +150,7 @@ static void walk_tree(struct scratch *s, const struct record_place *at, uint32_t
             continue;
         }
         if (t->skip[i] > i + 1) {
-            walk_visit(w, to);
+            if (!at->counted) walk_visit(w, to); /* a count never stays */
             if (!(t->below[i] & ~w->state[to].stays)) {
                 add_tokens(s, at, t->first[i], t->first[t->skip[i]], to);
                 i = t->skip[i];
@@ -185,11 +186,22 @@ static void add_named(struct scratch *s, const struct record_place *at) {
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* Most repetitions first; equal items once. */
-static int by_count(const void *a, const void *b) {
-    const struct record_item *x = a, *y = b;
-    if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return (x->what > y->what) - (x->what < y->what);
+/* Sorts by repetitions, most first, into the scratch's other list: a counting sort, for there are
+ * as many items as tokens, and no more repetitions in a token than bytes. */
+static bool sort_within(struct scratch *s) {
+    uint32_t most = 0, n = s->within_n;
+    for (uint32_t i = 0; i < n; i++)
+        if (s->within[i].count > most) most = s->within[i].count;
+    uint32_t *at = calloc(most + (size_t)2, sizeof *at);
+    if (!at || !ARRAY_ROOM(s->sorted, s->sorted_cap, (size_t)n + 1)) {
+        free(at);
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) at[most - s->within[i].count + 1]++;
+    for (uint32_t i = 1; i <= most; i++) at[i] += at[i - 1];
+    for (uint32_t i = 0; i < n; i++) s->sorted[at[most - s->within[i].count]++] = s->within[i];
+    free(at);
+    return true;
 }
 
 static bool copy_items(const struct record_item *from, uint32_t n, struct record_item **to,
@@ -243,21 +255,21 @@ static bool keep_set(const struct scratch *s, uint32_t words, struct record *r) 
 static void keep_fewest(struct scratch *s) {
     uint32_t kept = s->within_n;
     for (uint32_t i = s->within_n; i-- > 0;) {
-        struct record_item item = s->within[i];
+        struct record_item item = s->sorted[i];
         if (s->bits[item.what / 32] >> (item.what % 32) & 1) continue;
         set_bit(s->bits, item.what);
-        s->within[--kept] = item;
+        s->sorted[--kept] = item;
     }
     s->within_n -= kept;
-    if (kept && s->within_n) memmove(s->within, s->within + kept, s->within_n * sizeof *s->within);
+    if (kept && s->within_n) memmove(s->sorted, s->sorted + kept, s->within_n * sizeof *s->sorted);
 }
 
 static bool keep(struct scratch *s, const struct record_place *at, struct record *r) {
     uint32_t words = (at->size + 31) / 32;
-    if (s->within_n) qsort(s->within, s->within_n, sizeof *s->within, by_count);
+    if (!sort_within(s)) return false;
     keep_fewest(s);
     bool room = keep_set(s, words, r) && group_leaves(s, at->trie, r) &&
-                copy_items(s->within, s->within_n, &r->within, &r->within_n) &&
+                copy_items(s->sorted, s->within_n, &r->within, &r->within_n) &&
                 copy_items(s->beyond, s->beyond_n, &r->beyond, &r->beyond_n);
     r->size += sizeof *r + r->group_n * sizeof *r->group +
                (r->within_n + r->beyond_n + r->leave_n) * sizeof *r->within;

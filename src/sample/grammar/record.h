@@ -47,9 +47,10 @@ struct scratch {
     struct walk walk;
     struct places place;
     uint32_t *bits; /* [words of a mask] */
-    struct record_item *within, *beyond, *leave;
+    struct record_item *within, *sorted, *beyond, *leave;
     uint32_t *outcome;  /* of the walk's states: record.c */
-    uint32_t within_n, within_cap, beyond_n, beyond_cap, leave_n, leave_cap, outcome_cap;
+    uint32_t within_n, within_cap, sorted_cap, beyond_n, beyond_cap, leave_n, leave_cap,
+        outcome_cap;
 };
 void scratch_free(struct scratch **s);
 
