@@ -102,7 +102,8 @@ static int run(const struct options *given) {
         cli_say_context(engine, options);
         os_count_interrupts();
         code = check_form(engine, &with_model);
-        if (code == EXIT_OK) code = answer(engine, &with_model, interactive, (struct str){prompt.p, prompt.n});
+        struct str text = {prompt.p, prompt.n};
+        if (code == EXIT_OK) code = answer(engine, &with_model, interactive, text);
     }
     ob_engine_close(&engine);
     buf_free(&prompt);

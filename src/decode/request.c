@@ -182,9 +182,9 @@ static void explain(struct engine *engine, const struct ob_request *r, int32_t i
         error_memory(error, "the tokens that the grammar allows", 0);
     } else if (r->constraint) {
         error_set(error, OB_ERR_ARGUMENT, "%s",
-                  id == NOT_ALLOWED ? "what was written where the grammar begins is not allowed by it"
-                                    : "the vocabulary and logit_bias have no token that the "
-                                      "grammar allows");
+                  id == NOT_ALLOWED
+                      ? "what was written where the grammar begins is not allowed by it"
+                      : "the vocabulary and logit_bias have no token that the grammar allows");
         error_at(error, NULL, "grammar", OB_NO_OFFSET);
     } else {
         error_set(error, OB_ERR_ARGUMENT, "every token is forbidden");

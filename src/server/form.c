@@ -79,8 +79,8 @@ static ob_status read_structured(const json_t *outputs, struct form *out, ob_err
         if (json_is_null(value)) continue;
         while (i < 3 && strcmp(kinds[i].name, name) != 0) i++;
         if (i == 3) {
-            error_set(error, OB_ERR_ARGUMENT, "has \"json\", \"regex\" or \"grammar\", not \"%.60s\"",
-                      name);
+            error_set(error, OB_ERR_ARGUMENT,
+                      "has \"json\", \"regex\" or \"grammar\", not \"%.60s\"", name);
             error_at(error, NULL, "structured_outputs", OB_NO_OFFSET);
             return OB_ERR_ARGUMENT;
         }

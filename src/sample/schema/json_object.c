@@ -35,10 +35,10 @@ static bool add_by_pattern(struct json_schema *s, const json_t *schema, const ch
     bool any = false, unknown;
     const json_t *patterns = schema_get(schema, "patternProperties");
     json_object_foreach((json_t *)(uintptr_t)patterns, pattern, value) {
-        const struct regex *regex =
+        const struct pattern *regex =
             schema_regex_of(s, schema, "patternProperties", str_of(pattern));
         if (!regex || !schema_works(s, 1000)) break;
-        if (regex_matches(regex, str_of(name), &unknown)) {
+        if (pattern_matches(regex, str_of(name), &unknown)) {
             any = true;
             set_add(s, out, value);
         }
@@ -193,15 +193,15 @@ static grammar_expr names_of_pattern(struct object *o, const json_t *of, const c
     grammar_expr out = grammar_nothing(s->b);
     ob_error error;
     bool unknown;
-    const struct regex *regex = schema_regex_of(s, of, "patternProperties", str_of(pattern));
+    const struct pattern *regex = schema_regex_of(s, of, "patternProperties", str_of(pattern));
     const struct member *m = o->members.p;
     for (size_t i = 0; regex && i < o->members.n; i++)
-        if (regex_matches(regex, str_of(m[i].name), &unknown) || unknown)
+        if (pattern_matches(regex, str_of(m[i].name), &unknown) || unknown)
             schema_refuse(s, of, "patternProperties",
                           "the pattern \"%.60s\" also matches the name \"%.60s\", which has a "
                           "meaning of its own: not supported", pattern, m[i].name);
     if (s->status != OB_OK || !regex) return out;
-    if (regex_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK)
+    if (pattern_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK)
         schema_refuse(s, of, "patternProperties", "%s", error.message);
     return out;
 }

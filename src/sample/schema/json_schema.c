@@ -54,8 +54,8 @@ static grammar_expr values_expr(struct json_schema *s, const struct set *set,
         enum valid valid = set_valid(s, set, value);
         if (valid == VALID_UNKNOWN)
             schema_refuse(s, set->item[0].schema, NULL,
-                          "whether value %zu of an enum is valid for the other keywords here cannot "
-                          "be decided", i);
+                          "whether value %zu of an enum is valid for the other keywords here "
+                          "cannot be decided", i);
         if (s->status != OB_OK) break;
         if (valid == VALID_NO) continue;
         grammar_expr e = json_constant(&s->text, value);
@@ -152,9 +152,9 @@ static void write_rules(struct json_schema *s) {
 }
 
 static void close(struct json_schema *s) {
-    struct regex **regex = s->regex.p;
+    struct pattern **regex = s->regex.p;
     for (size_t i = 0; i < s->regex.n; i++) {
-        regex_free(regex[i]);
+        pattern_free(regex[i]);
         free(regex[i]);
     }
     list_free(&s->regex);
@@ -170,7 +170,7 @@ ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
                            const struct schema_options *options, grammar_expr *out,
                            ob_error *error) {
     struct json_schema s = {.root = schema, .options = *options, .b = b, .error = error,
-                            .regex = LIST_INIT(sizeof(struct regex *)),
+                            .regex = LIST_INIT(sizeof(struct pattern *)),
                             .queue = LIST_INIT(sizeof(struct pending)), .made = json_array()};
     *out = 0;
     if (!json_is_object(schema) && !json_is_boolean(schema))

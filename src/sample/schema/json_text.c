@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "sample/schema/list.h"
-#include "sample/schema/regex.h"
+#include "sample/schema/pattern.h"
 #include "sample/schema/schema.h"
 
 #define SEQ(t, ...)                                                              \
@@ -123,7 +123,7 @@ static grammar_expr other_character(struct json_text *t, struct list *taken) {
     for (size_t i = 0; i < taken->n; i++)
         special |= holds(specials, 3, range[i].low);
     if (special) {
-        t->failed |= !regex_ranges_tidy(taken, true);
+        t->failed |= !pattern_ranges_tidy(taken, true);
         return json_spell(t->b, taken->p, taken->n);
     }
     for (size_t i = 0; i < 3; i++) *(struct grammar_range *)list_add(taken) = specials[i];

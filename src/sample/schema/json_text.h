@@ -34,7 +34,7 @@ struct json_text {
 void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact);
 
 grammar_expr json_word(struct json_text *t, const char *text);
-/* Characters in their one spelling; a regex_spell. */
+/* Characters in their one spelling; a pattern_spell. */
 grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *range, size_t n);
 grammar_expr json_quoted(struct json_text *t, grammar_expr inside);
 /* That text as a string. */

@@ -69,9 +69,9 @@ static enum valid valid_string(struct json_schema *s, const struct facts *f, con
     if (n < f->min_length || n > f->max_length) return VALID_NO;
     if (f->pattern) {
         struct str pattern = {json_string_value(f->pattern), json_string_length(f->pattern)};
-        const struct regex *regex = schema_regex_of(s, f->pattern_of, "pattern", pattern);
+        const struct pattern *regex = schema_regex_of(s, f->pattern_of, "pattern", pattern);
         if (!regex || !schema_works(s, 1000)) return VALID_UNKNOWN;
-        bool matches = regex_matches(regex, text, &unknown);
+        bool matches = pattern_matches(regex, text, &unknown);
         if (!matches && !unknown) return VALID_NO;
     }
     /* What is written for a format is less than what is valid for it. */
