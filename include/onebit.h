@@ -239,6 +239,28 @@ ob_sampling ob_engine_sampling(const ob_engine *engine);
  * `where`. */
 ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error);
 
+/* What a request's answer may be: docs/structured.md. Made once, used by any number of requests of
+ * the same engine, from any thread; requests keep what they need of it. Errors are OB_ERR_ARGUMENT
+ * (line and column, or in `where` a JSON pointer) and OB_ERR_LIMIT. */
+typedef struct ob_grammar ob_grammar;
+enum {
+    OB_JSON_COMPACT = 1, /* no white space between tokens */
+    OB_JSON_OPEN = 2,    /* objects may have members that "properties" does not list */
+};
+/* GBNF, as llama.cpp has it: texts of the rule "root". */
+ob_status ob_grammar_gbnf(const ob_engine *engine, const char *text, size_t n, ob_grammar **out,
+                          ob_error *error);
+/* The whole answer matches the regular expression (ECMA-262). */
+ob_status ob_grammar_regex(const ob_engine *engine, const char *text, size_t n, ob_grammar **out,
+                           ob_error *error);
+/* JSON that is valid for a schema; `flags` of OB_JSON_. */
+ob_status ob_grammar_json_schema(const ob_engine *engine, const char *schema, size_t n,
+                                 unsigned flags, ob_grammar **out, ob_error *error);
+/* The same for a schema that is parsed: a json_t of jansson, which is not changed or kept. */
+ob_status ob_grammar_json_schema_json(const ob_engine *engine, const struct json_t *schema,
+                                      unsigned flags, ob_grammar **out, ob_error *error);
+void ob_grammar_free(ob_grammar **grammar);
+
 typedef enum ob_finish {
     OB_FINISH_NONE,
     OB_FINISH_STOP,    /* an end-of-generation token or a stop string */
@@ -282,6 +304,10 @@ typedef struct ob_request_options {
     ob_sampling sampling;
     const char *const *stop;  /* stop strings, copied; output is cut before the match */
     size_t stop_n;
+    const ob_grammar *grammar; /* of the answer; NULL = any text. The request ends when the answer
+                                * is whole and nothing may follow, whatever ignore_eos says */
+    const char *grammar_after; /* copied; the grammar begins behind the first such text of the
+                                * answer ("</think>") and blanks; NULL = at once */
     bool ignore_eos;
     bool logprobs;          /* events have them: of the model's own distribution */
     bool logprobs_after;    /* of the one that the samplers left and the token was drawn from;

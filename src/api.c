@@ -13,6 +13,7 @@
 #include "format/sampling.h"
 #include "onebit.h"
 #include "sample/sample.h"
+#include "sample/schema/schema.h"
 #include "text/chat.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -248,6 +249,69 @@ PUBLIC ob_sampling ob_engine_sampling(const ob_engine *e) {
 PUBLIC ob_status ob_sampling_check(const ob_sampling *sampling, ob_error *error) {
     return sample_check(sampling, error);
 }
+
+/* ---- grammars -------------------------------------------------------------------------------- */
+
+/* Takes the grammar over. */
+static ob_status give(struct grammar *grammar, ob_status s, ob_grammar **out, ob_error *error) {
+    *out = NULL;
+    if (s != OB_OK) return s;
+    *out = malloc(sizeof **out);
+    if (!*out) {
+        grammar_drop(&grammar);
+        return error_memory(error, "a grammar", sizeof **out);
+    }
+    (*out)->grammar = grammar;
+    return OB_OK;
+}
+
+PUBLIC ob_status ob_grammar_gbnf(const ob_engine *e, const char *text, size_t n, ob_grammar **out,
+                                 ob_error *error) {
+    struct grammar *grammar;
+    ob_status s = schema_gbnf((struct str){text, n}, loop_vocab(e->loop), &grammar, error);
+    return give(grammar, s, out, error);
+}
+
+PUBLIC ob_status ob_grammar_regex(const ob_engine *e, const char *text, size_t n, ob_grammar **out,
+                                  ob_error *error) {
+    struct grammar *grammar;
+    (void)e;
+    ob_status s = schema_regex((struct str){text, n}, &grammar, error);
+    return give(grammar, s, out, error);
+}
+
+PUBLIC ob_status ob_grammar_json_schema_json(const ob_engine *e, const json_t *schema,
+                                             unsigned flags, ob_grammar **out, ob_error *error) {
+    struct grammar *grammar;
+    struct schema_options options = {.compact = flags & OB_JSON_COMPACT,
+                                     .open = flags & OB_JSON_OPEN};
+    (void)e;
+    ob_status s = schema_json(schema, &options, &grammar, error);
+    return give(grammar, s, out, error);
+}
+
+PUBLIC ob_status ob_grammar_json_schema(const ob_engine *e, const char *schema, size_t n,
+                                        unsigned flags, ob_grammar **out, ob_error *error) {
+    json_error_t where;
+    *out = NULL;
+    json_t *json = json_loadb(schema ? schema : "", n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
+                              &where);
+    if (!json)
+        return error_set(error, OB_ERR_ARGUMENT, "the JSON schema is not JSON: line %d, column "
+                         "%d: %s", where.line, where.column, where.text);
+    ob_status s = ob_grammar_json_schema_json(e, json, flags, out, error);
+    json_decref(json);
+    return s;
+}
+
+PUBLIC void ob_grammar_free(ob_grammar **grammar) {
+    if (!*grammar) return;
+    grammar_drop(&(*grammar)->grammar);
+    free(*grammar);
+    *grammar = NULL;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
 
 PUBLIC ob_status ob_submit(ob_engine *e, const ob_request_options *options, ob_request **out,
                            ob_error *error) {

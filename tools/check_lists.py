@@ -39,6 +39,8 @@ LISTS = {
     'src/quant/kv_types.def': List('KV_TYPE', 'src/quant/{}.c', '', ''),
     'src/quant/quants.def': List('QUANT', 'src/quant/{}.c', 'quant', 'src/quant'),
     'src/sample/samplers.def': List('SAMPLER', 'src/sample/{}.c', 'sampler', 'src/sample'),
+    'src/sample/schema/json_formats.def': List('FORMAT', '', '', ''),
+    'src/sample/schema/json_keywords.def': List('KEYWORD', '', '', ''),
     'src/server/routes.def': List('ROUTE', 'src/server/routes/{}.c', 'route', 'src/server'),
     'src/text/ends.def': List('END', '', '', ''),
     'src/text/jinja/filters.def': List('FILTER', '', '', ''),

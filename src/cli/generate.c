@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "cli/form.h"
 #include "cli/sampling.h"
+#include "server/think.h"
 
 struct stream {
     os_mutex lock;
@@ -59,17 +61,33 @@ static void follow(struct stream *s, ob_request *request, struct answer *out) {
     buf_free(&part);
 }
 
+/* Whether a prompt ends by opening a thought. */
+static bool opens_thought(const ob_engine *engine, const ob_tokens *prompt) {
+    enum { LAST = 8 }; /* tokens */
+    size_t from = prompt->n > LAST ? prompt->n - LAST : 0, n;
+    char *text;
+    if (ob_detokenize(engine, prompt->id + from, prompt->n - from, true, &text, &n, NULL) != OB_OK)
+        return false;
+    bool open = think_is_open((struct str){text, n});
+    free(text);
+    return open;
+}
+
 ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct options *options,
                    struct answer *out, ob_error *error) {
     struct stream s = {0};
     ob_request *request = NULL;
     struct cli_sampling sampling;
+    ob_grammar *grammar = NULL;
     ob_status status = cli_sampling_open(options, &sampling, error);
+    if (status == OB_OK) status = cli_form_open(engine, options, &grammar, error);
     ob_request_options request_options = {
         .prompt = prompt->id,
         .prompt_n = prompt->n,
         .max_tokens = (uint32_t)options->max_tokens,
         .sampling = sampling.settings,
+        .grammar = grammar,
+        .grammar_after = grammar && opens_thought(engine, prompt) ? "</think>" : NULL,
         .on_event = on_event,
         .user = &s,
     };
@@ -78,6 +96,7 @@ ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct opti
     os_cond_init(&s.news);
     if (status == OB_OK) status = ob_submit(engine, &request_options, &request, error);
     cli_sampling_close(&sampling);
+    ob_grammar_free(&grammar);
     if (status == OB_OK) {
         follow(&s, request, out);
         ob_release(&request);

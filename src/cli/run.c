@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "cli/chat.h"
 #include "cli/cli.h"
+#include "cli/form.h"
 #include "cli/generate.h"
 #include "cli/sampling.h"
 
@@ -48,7 +49,21 @@ static int answer(ob_engine *engine, const struct options *options, bool interac
     return interactive ? chat_interactive(engine, options) : answer_once(engine, options, prompt);
 }
 
-static int run(const struct options *options) {
+/* Whether the form of answers is one that can be kept to. */
+static int check_form(const ob_engine *engine, const struct options *options) {
+    ob_error error;
+    ob_grammar *grammar;
+    if (cli_form_open(engine, options, &grammar, &error) != OB_OK) {
+        cli_fail_error(&error);
+        return EXIT_USAGE;
+    }
+    ob_grammar_free(&grammar);
+    return EXIT_OK;
+}
+
+static int run(const struct options *given) {
+    struct options own = *given, *options = &own;
+    struct buf form = BUF_INIT;
     ob_error error;
     ob_engine *engine = NULL;
     struct buf prompt = BUF_INIT;
@@ -71,10 +86,10 @@ static int run(const struct options *options) {
         return EXIT_USAGE;
     }
     bool interactive = !options->prompt && !options->file && os_is_terminal(fileno(stdin));
-    int code = EXIT_OK;
-    if (options->prompt)
+    int code = cli_form_read(options, &form);
+    if (code == EXIT_OK && options->prompt)
         buf_puts(&prompt, options->prompt);
-    else if (!interactive &&
+    else if (code == EXIT_OK && !interactive &&
              cli_read_text(options->file ? options->file : "-", &prompt, &error) != OB_OK)
         code = cli_fail_error(&error);
     if (code == EXIT_OK && !interactive && prompt.n == 0) code = cli_fail("the prompt is empty");
@@ -86,10 +101,13 @@ static int run(const struct options *options) {
         cli_sampling_adopt(&model, &with_model);
         cli_say_context(engine, options);
         os_count_interrupts();
-        code = answer(engine, &with_model, interactive, (struct str){prompt.p, prompt.n});
+        code = check_form(engine, &with_model);
+        struct str text = {prompt.p, prompt.n};
+        if (code == EXIT_OK) code = answer(engine, &with_model, interactive, text);
     }
     ob_engine_close(&engine);
     buf_free(&prompt);
+    buf_free(&form);
     return code;
 }
 

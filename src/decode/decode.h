@@ -13,9 +13,14 @@
 
 #include "engine/engine.h"
 #include "onebit.h"
+#include "sample/grammar/grammar.h"
 #include "text/tok.h"
 
 struct loop;
+
+struct ob_grammar {
+    struct grammar *grammar;
+};
 
 /* Starts the owner thread; engine and tok must outlive the loop. */
 ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **out,
@@ -27,6 +32,11 @@ ob_status loop_submit(struct loop *loop, const ob_request_options *options, ob_r
                       ob_error *error);
 void loop_cancel(ob_request *request);
 void loop_release(ob_request **request);
+
+/* The vocabulary as grammars and their readers see it; the first call makes it. It lives as long as
+ * the loop and its requests. */
+ob_status loop_grammars(struct loop *loop, struct grammar_vocab **out, ob_error *error);
+const struct sample_vocab *loop_vocab(const struct loop *loop);
 
 /* Runs fn on the owner thread with the engine to itself: nothing else runs meanwhile, and idle
  * sequences have been given back. OB_ERR_BUSY if requests are running. */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "decode/request.h"
+#include "decode/vocab.h"
 
 /* A sequence whose request has ended, kept for a later one with the same beginning. */
 struct idle {
@@ -44,6 +45,9 @@ struct loop {
     struct list inbox;
     struct job *job;
     bool closing;
+    os_mutex grammars_lock;
+    struct grammar_vocab *grammars; /* under that; NULL: no request had a grammar yet */
+    struct sample_vocab vocab;      /* what it was made of */
     /* the owner thread's */
     struct list waiting, running; /* running: oldest first */
     struct idle *idle;            /* [parallel] */
@@ -148,6 +152,8 @@ static void unref(struct loop *loop) {
     os_cond_free(&loop->finished);
     os_cond_free(&loop->work);
     os_mutex_free(&loop->lock);
+    os_mutex_free(&loop->grammars_lock);
+    if (loop->grammars) grammar_vocab_close(&loop->grammars);
     free(loop->item);
     free(loop->of_item);
     free(loop->idle);
@@ -329,7 +335,9 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
                           .idle = calloc(parallel, sizeof *loop->idle),
                           .item = calloc(parallel, sizeof *loop->item),
                           .of_item = calloc(parallel, sizeof(struct ob_request *))};
+    loop->vocab = vocab_of(tok, engine_model(engine)->hp.vocab, engine_context(engine));
     os_mutex_init(&loop->lock);
+    os_mutex_init(&loop->grammars_lock);
     os_cond_init(&loop->work);
     os_cond_init(&loop->finished);
     ob_status s = OB_OK;
@@ -374,6 +382,17 @@ ob_status loop_submit(struct loop *loop, const ob_request_options *options, ob_r
     os_unlock(&loop->lock);
     return OB_OK;
 }
+
+ob_status loop_grammars(struct loop *loop, struct grammar_vocab **out, ob_error *error) {
+    ob_status s = OB_OK;
+    os_lock(&loop->grammars_lock);
+    if (!loop->grammars) s = grammar_vocab_open(&loop->vocab, &loop->grammars, error);
+    *out = loop->grammars;
+    os_unlock(&loop->grammars_lock);
+    return s;
+}
+
+const struct sample_vocab *loop_vocab(const struct loop *loop) { return &loop->vocab; }
 
 void loop_cancel(ob_request *r) { atomic_store(&r->cancel, true); }
 

@@ -13,6 +13,7 @@ void request_free(struct ob_request *r) {
     if (!r) return;
     seq_free(&r->seq);
     sample_close(&r->chain);
+    constraint_close(&r->constraint);
     stop_close(&r->stop);
     tok_stream_free(&r->stream);
     buf_free(&r->raw);
@@ -65,6 +66,15 @@ static ob_status open_sampling(struct ob_request *r, const struct tok *tok, uint
     return sample_open(&o->sampling, &r->vocab, &r->chain, error);
 }
 
+static ob_status open_constraint(struct ob_request *r, const ob_request_options *o,
+                                 ob_error *error) {
+    struct grammar_vocab *grammars;
+    if (!o->grammar) return OB_OK;
+    ob_status s = loop_grammars(r->loop, &grammars, error);
+    return s == OB_OK ? constraint_open(o->grammar->grammar, o->grammar_after, loop_vocab(r->loop),
+                                        grammars, &r->constraint, error) : s;
+}
+
 struct ob_request *request_new(struct loop *loop, struct engine *engine, const struct tok *tok,
                                const ob_request_options *o, ob_error *error) {
     if (check(engine, o, error) != OB_OK) return NULL;
@@ -89,6 +99,7 @@ struct ob_request *request_new(struct loop *loop, struct engine *engine, const s
     if (open_sampling(r, tok, engine_model(engine)->hp.vocab, engine_context(engine), o, error) !=
         OB_OK)
         goto fail;
+    if (open_constraint(r, o, error) != OB_OK) goto fail;
     r->start_time = os_seconds();
     return r;
 fail:
@@ -145,11 +156,17 @@ static void blame(struct engine *engine, ob_error *error) {
     error_at(error, source_path(model->source), name, OB_NO_OFFSET);
 }
 
+enum { NO_MASK = -3, NOT_ALLOWED = -4 }; /* beside SAMPLE_BROKEN and SAMPLE_NONE */
+
 /* The next token, with its log probabilities if they are wanted. */
 static ob_event draw(struct ob_request *r, const float *logits) {
     struct sample_input input = {
         .logits = logits, .history = r->token, .history_n = r->tokens};
+    if (r->constraint && constraint_mask(r->constraint, &input.mask, NULL) != OB_OK)
+        return (ob_event){.id = NO_MASK};
     ob_event drawn = {.id = sample_token(r->chain, &input), .top = r->top};
+    if (r->constraint && drawn.id >= 0 && !constraint_accept(r->constraint, drawn.id))
+        return (ob_event){.id = NOT_ALLOWED};
     if (r->logprobs && drawn.id >= 0)
         drawn.logprob = sample_logprobs(r->chain, &input, r->logprobs_after, drawn.id, r->top,
                                         r->top_logprobs, &drawn.top_n);
@@ -157,13 +174,22 @@ static ob_event draw(struct ob_request *r, const float *logits) {
 }
 
 /* Why there is no token. */
-static void explain(struct engine *engine, int32_t id, ob_error *error) {
+static void explain(struct engine *engine, const struct ob_request *r, int32_t id,
+                    ob_error *error) {
     if (id == SAMPLE_BROKEN) {
         blame(engine, error);
-        return;
+    } else if (id == NO_MASK) {
+        error_memory(error, "the tokens that the grammar allows", 0);
+    } else if (r->constraint) {
+        error_set(error, OB_ERR_ARGUMENT, "%s",
+                  id == NOT_ALLOWED
+                      ? "what was written where the grammar begins is not allowed by it"
+                      : "the vocabulary and logit_bias have no token that the grammar allows");
+        error_at(error, NULL, "grammar", OB_NO_OFFSET);
+    } else {
+        error_set(error, OB_ERR_ARGUMENT, "every token is forbidden");
+        error_at(error, NULL, "logit_bias", OB_NO_OFFSET);
     }
-    error_set(error, OB_ERR_ARGUMENT, "every token is forbidden");
-    error_at(error, NULL, "logit_bias", OB_NO_OFFSET);
 }
 
 ob_finish request_token(struct ob_request *r, struct engine *engine, const struct tok *tok,
@@ -177,12 +203,13 @@ ob_finish request_token(struct ob_request *r, struct engine *engine, const struc
         r->timed = true;
     }
     if (id < 0) {
-        explain(engine, id, &error);
+        explain(engine, r, id, &error);
         request_finish(r, OB_FINISH_ERROR, &error);
         return OB_FINISH_ERROR;
     }
     r->timings.predicted_n++;
-    if (tok_is_end(tok, id) && !r->ignore_eos) {
+    /* Behind a whole text the grammar has nothing else to say. */
+    if (tok_is_end(tok, id) && (!r->ignore_eos || r->constraint)) {
         request_finish(r, OB_FINISH_STOP, NULL);
         return OB_FINISH_STOP;
     }
@@ -198,8 +225,9 @@ ob_finish request_token(struct ob_request *r, struct engine *engine, const struc
         return OB_FINISH_STOP;
     }
     bool full = r->tokens - r->prompt_n >= r->max_tokens;
+    bool over = r->constraint && constraint_is_over(r->constraint);
     deliver(r, &drawn, OB_FINISH_NONE, NULL);
-    if (!full) return OB_FINISH_NONE;
-    request_finish(r, OB_FINISH_LENGTH, NULL);
-    return OB_FINISH_LENGTH;
+    if (!full && !over) return OB_FINISH_NONE;
+    request_finish(r, over ? OB_FINISH_STOP : OB_FINISH_LENGTH, NULL);
+    return over ? OB_FINISH_STOP : OB_FINISH_LENGTH;
 }

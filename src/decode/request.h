@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "decode/constraint.h"
 #include "decode/decode.h"
 #include "decode/stop.h"
 #include "sample/sample.h"
@@ -24,6 +25,7 @@ struct ob_request {
     struct seq *seq;         /* NULL while waiting; holds token[0..seq_length) */
     struct sample_vocab vocab;
     struct sample_chain *chain;
+    struct constraint *constraint; /* NULL: any text */
     bool logprobs, logprobs_after;
     ob_logprob *top;         /* [top_logprobs] of one event */
     uint32_t top_logprobs;

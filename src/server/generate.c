@@ -357,6 +357,7 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
                 const struct params *params) {
     ob_error error;
     ob_tokens prompt = {0};
+    ob_grammar *grammar = NULL;
     ob_engine_info info;
     ob_request *handle;
     struct http_exchange *x = g->x;
@@ -373,13 +374,16 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
         ob_tokens_free(&prompt);
         return;
     }
+    if (s == OB_OK) s = form_open(engine, &params->form, &grammar, &error);
+    bool thinks = g->think.state == THINK_INSIDE;
     if (s == OB_OK) {
         http_hold(x);
         s = ob_submit(engine,
                       &(ob_request_options){.prompt = prompt.id, .prompt_n = prompt.n,
                                             .max_tokens = params->max_tokens,
                                             .sampling = params->sampling, .stop = params->stop,
-                                            .stop_n = params->stops,
+                                            .stop_n = params->stops, .grammar = grammar,
+                                            .grammar_after = thinks ? "</think>" : NULL,
                                             .ignore_eos = params->ignore_eos,
                                             .logprobs = params->logprobs,
                                             .logprobs_after = params->logprobs_after,
@@ -389,6 +393,7 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
         if (s != OB_OK) http_release(x);
     }
     ob_tokens_free(&prompt);
+    ob_grammar_free(&grammar);
     if (s != OB_OK) {
         if (strcmp(error.where, "order") == 0) strcpy(error.where, "samplers");
         if (strcmp(error.where, "dry_breakers") == 0)

@@ -188,11 +188,8 @@ static const struct {
     {"best_of", "1"},
     {"echo", "false"},
     {"functions", "[]"},
-    {"grammar", "\"\""},
-    {"json_schema", "{}"},
     {"min_tokens", "0"},
     {"n", "1"},
-    {"response_format", "{\"type\":\"text\"}"},
     {"suffix", "\"\""},
 };
 
@@ -230,6 +227,7 @@ ob_status params_read(const json_t *request, const ob_sampling *defaults, struct
     if (s == OB_OK) s = read_flags(request, out, error);
     if (s == OB_OK) s = read_words(request, out, error);
     if (s == OB_OK) s = read_stop(request, out, error);
+    if (s == OB_OK) s = form_read(request, &out->form, error);
     if (s == OB_OK) s = read_logprobs(request, out, error);
     return s;
 }

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "onebit.h"
+#include "server/form.h"
 #include "server/sampling.h"
 
 enum { PARAMS_STOPS = 16 };
@@ -24,6 +25,7 @@ struct params {
     bool drop_tools;    /* tool_choice "none" */
     bool logprobs, logprobs_after; /* post_sampling_probs */
     uint32_t top_logprobs;
+    struct form form;    /* what the answer may be */
     struct sampling_lists lists; /* `sampling` points into it */
 };
 

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "sample/sample.h"
+#include "sample/schema/schema.h"
 
 struct ob_engine {
     int unused;
@@ -180,6 +181,49 @@ static void *generate(void *arg) {
     event.error = finish == OB_FINISH_ERROR ? &error : NULL;
     r->options.on_event(r->options.user, &event);
     return NULL;
+}
+
+/* Grammars are read, and then not kept to. */
+struct ob_grammar {
+    struct grammar *grammar;
+};
+
+static ob_status give(struct grammar *grammar, ob_status s, ob_grammar **out) {
+    *out = s == OB_OK ? malloc(sizeof **out) : NULL;
+    if (*out) (*out)->grammar = grammar;
+    return s;
+}
+
+ob_status ob_grammar_gbnf(const ob_engine *engine, const char *text, size_t n, ob_grammar **out,
+                          ob_error *error) {
+    struct grammar *grammar;
+    (void)engine;
+    ob_status s = schema_gbnf((struct str){text, n}, NULL, &grammar, error);
+    return give(grammar, s, out);
+}
+
+ob_status ob_grammar_regex(const ob_engine *engine, const char *text, size_t n, ob_grammar **out,
+                           ob_error *error) {
+    struct grammar *grammar;
+    (void)engine;
+    ob_status s = schema_regex((struct str){text, n}, &grammar, error);
+    return give(grammar, s, out);
+}
+
+ob_status ob_grammar_json_schema_json(const ob_engine *engine, const json_t *schema,
+                                      unsigned flags, ob_grammar **out, ob_error *error) {
+    struct grammar *grammar;
+    struct schema_options options = {.compact = flags & OB_JSON_COMPACT};
+    (void)engine;
+    ob_status s = schema_json(schema, &options, &grammar, error);
+    return give(grammar, s, out);
+}
+
+void ob_grammar_free(ob_grammar **grammar) {
+    if (!*grammar) return;
+    grammar_drop(&(*grammar)->grammar);
+    free(*grammar);
+    *grammar = NULL;
 }
 
 ob_status ob_submit(ob_engine *engine, const ob_request_options *options, ob_request **out,

@@ -214,7 +214,8 @@ static grammar_expr read_token(struct reader *r) {
         while (r->p < r->end && *r->p != '>') r->p++;
         if (r->p >= r->end) refuse(r, open, "\">\" is missing");
         if (r->p < r->end) r->p++;
-        if (r->status == OB_OK) id = find_token(r->vocab, (struct str){open, (size_t)(r->p - open)});
+        struct str text = {open, (size_t)(r->p - open)};
+        if (r->status == OB_OK) id = find_token(r->vocab, text);
         if (id < 0) refuse(r, from, "the vocabulary has no token of this text");
     }
     return r->status == OB_OK ? grammar_token(r->b, id, negated) : 0;
@@ -311,7 +312,8 @@ static grammar_expr read_alternates(struct reader *r, bool nested) {
         *(grammar_expr *)list_add(&parts) = read_sequence(r, nested);
     }
     if (parts.failed && r->status == OB_OK) r->status = error_memory(r->error, "a grammar", 0);
-    grammar_expr out = parts.failed ? 0 : grammar_alt(r->b, parts.p, parts.n);
+    grammar_expr out = parts.failed ? grammar_nothing(r->b)
+                                    : grammar_alt(r->b, parts.p, parts.n);
     list_free(&parts);
     return out;
 }
@@ -344,7 +346,8 @@ ob_status schema_gbnf(struct str text, const struct sample_vocab *vocab, struct 
     while (r.p < r.end && r.status == OB_OK) read_rule(&r);
     grammar_rule root = grammar_rule_named(r.b, STR_LIT("root"));
     if (r.status == OB_OK && !grammar_builder_failed(r.b) && !grammar_rule_defined(r.b, root))
-        r.status = error_set(error, OB_ERR_ARGUMENT, "there is no rule \"root\", where texts begin");
+        r.status = error_set(error, OB_ERR_ARGUMENT,
+                             "there is no rule \"root\", where texts begin");
     if (r.status == OB_OK) r.status = grammar_finish(r.b, root, out, error);
     grammar_builder_free(&r.b);
     return r.status;

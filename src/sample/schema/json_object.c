@@ -35,10 +35,10 @@ static bool add_by_pattern(struct json_schema *s, const json_t *schema, const ch
     bool any = false, unknown;
     const json_t *patterns = schema_get(schema, "patternProperties");
     json_object_foreach((json_t *)(uintptr_t)patterns, pattern, value) {
-        const struct regex *regex =
+        const struct pattern *regex =
             schema_regex_of(s, schema, "patternProperties", str_of(pattern));
         if (!regex || !schema_works(s, 1000)) break;
-        if (regex_matches(regex, str_of(name), &unknown)) {
+        if (pattern_matches(regex, str_of(name), &unknown)) {
             any = true;
             set_add(s, out, value);
         }
@@ -190,18 +190,18 @@ static struct set other_set(struct object *o, const char *pattern) {
 
 static grammar_expr names_of_pattern(struct object *o, const json_t *of, const char *pattern) {
     struct json_schema *s = o->s;
-    grammar_expr out = 0;
+    grammar_expr out = grammar_nothing(s->b);
     ob_error error;
     bool unknown;
-    const struct regex *regex = schema_regex_of(s, of, "patternProperties", str_of(pattern));
+    const struct pattern *regex = schema_regex_of(s, of, "patternProperties", str_of(pattern));
     const struct member *m = o->members.p;
     for (size_t i = 0; regex && i < o->members.n; i++)
-        if (regex_matches(regex, str_of(m[i].name), &unknown) || unknown)
+        if (pattern_matches(regex, str_of(m[i].name), &unknown) || unknown)
             schema_refuse(s, of, "patternProperties",
                           "the pattern \"%.60s\" also matches the name \"%.60s\", which has a "
                           "meaning of its own: not supported", pattern, m[i].name);
-    if (s->status != OB_OK || !regex) return 0;
-    if (regex_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK)
+    if (s->status != OB_OK || !regex) return out;
+    if (pattern_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK)
         schema_refuse(s, of, "patternProperties", "%s", error.message);
     return out;
 }
@@ -229,13 +229,17 @@ static grammar_expr names_of_schema(struct object *o, const json_t *of, const st
     const json_t *values = set_values(names, &single);
     if (o->members.n) {
         schema_refuse(s, of, "propertyNames", "is not supported beside names and other names");
-        return 0;
+        json_decref(single);
+        return grammar_nothing(s->b);
     }
-    grammar_expr out = values ? names_of_values(s, names, values) : 0;
-    json_decref(single);
-    if (values) return out;
+    if (values) {
+        grammar_expr out = names_of_values(s, names, values);
+        json_decref(single);
+        return out;
+    }
     for (uint32_t i = 0; i < names->n; i++)
-        if (schema_get(names->item[i].schema, "anyOf") || schema_get(names->item[i].schema, "oneOf"))
+        if (schema_get(names->item[i].schema, "anyOf") ||
+            schema_get(names->item[i].schema, "oneOf"))
             schema_refuse(s, of, "propertyNames", "anyOf and oneOf are not supported in it");
     facts_read(s, names, &facts);
     if (!(facts.types & T_STRING)) return grammar_nothing(s->b);
@@ -255,12 +259,12 @@ static grammar_expr quoted_names(struct object *o) {
     }
     if (pattern && named)
         schema_refuse(s, named, "propertyNames", "is not supported beside patternProperties");
-    if (s->status != OB_OK) return 0;
+    if (s->status != OB_OK) return grammar_nothing(s->b);
     if (names.never) return grammar_nothing(s->b);
     if (named) return names_of_schema(o, named, &names);
     if (pattern) return json_quoted(&s->text, names_of_pattern(o, of, pattern));
     struct str *listed = arena_array(&s->arena, o->members.n + 1, sizeof *listed);
-    if (!listed) return schema_out_of_memory(s), 0;
+    if (!listed) return schema_out_of_memory(s), grammar_nothing(s->b);
     const struct member *m = o->members.p;
     for (size_t i = 0; i < o->members.n; i++) {
         listed[i] = str_of(m[i].name);
@@ -268,8 +272,8 @@ static grammar_expr quoted_names(struct object *o) {
             schema_refuse(s, NULL, NULL, "a property's name has more than %d bytes",
                           JSON_NAME_MOST);
     }
-    return s->status == OB_OK
-               ? json_quoted(&s->text, json_names_except(&s->text, listed, o->members.n)) : 0;
+    if (s->status != OB_OK) return grammar_nothing(s->b);
+    return json_quoted(&s->text, json_names_except(&s->text, listed, o->members.n));
 }
 
 static void write_other(struct object *o) {

@@ -54,14 +54,14 @@ static grammar_expr values_expr(struct json_schema *s, const struct set *set,
         enum valid valid = set_valid(s, set, value);
         if (valid == VALID_UNKNOWN)
             schema_refuse(s, set->item[0].schema, NULL,
-                          "whether value %zu of an enum is valid for the other keywords here cannot "
-                          "be decided", i);
+                          "whether value %zu of an enum is valid for the other keywords here "
+                          "cannot be decided", i);
         if (s->status != OB_OK) break;
         if (valid == VALID_NO) continue;
         grammar_expr e = json_constant(&s->text, value);
         if (!e && !grammar_builder_failed(s->b))
             schema_refuse(s, set->item[0].schema, NULL, "a value of an enum is nested too deep");
-        *(grammar_expr *)list_add(&parts) = e;
+        if (e) *(grammar_expr *)list_add(&parts) = e;
     }
     if (parts.failed) schema_out_of_memory(s);
     grammar_expr out = parts.n ? grammar_alt(s->b, parts.p, parts.n) : grammar_nothing(s->b);
@@ -128,14 +128,14 @@ grammar_expr set_use(struct json_schema *s, const struct set *set) {
     if (s->status != OB_OK || set->never) return grammar_nothing(s->b);
     if (set->n == 0) return s->text.value;
     struct str key = key_of(s, set);
-    if (!key.p || !schema_works(s, set->n)) return 0;
+    if (!key.p || !schema_works(s, set->n)) return grammar_nothing(s->b);
     uint32_t *known = table_find(&s->memo, key);
     if (known) return grammar_use(s->b, *known);
     if (s->queue.n == SCHEMA_SETS) {
         s->status = error_set(s->error, OB_ERR_LIMIT,
                               "the JSON schema is too large: it makes more than %d rules",
                               SCHEMA_SETS);
-        return 0;
+        return grammar_nothing(s->b);
     }
     grammar_rule rule = grammar_rule_new(s->b, "a JSON schema");
     struct pending *p = list_add(&s->queue);
@@ -152,9 +152,9 @@ static void write_rules(struct json_schema *s) {
 }
 
 static void close(struct json_schema *s) {
-    struct regex **regex = s->regex.p;
+    struct pattern **regex = s->regex.p;
     for (size_t i = 0; i < s->regex.n; i++) {
-        regex_free(regex[i]);
+        pattern_free(regex[i]);
         free(regex[i]);
     }
     list_free(&s->regex);
@@ -170,7 +170,7 @@ ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
                            const struct schema_options *options, grammar_expr *out,
                            ob_error *error) {
     struct json_schema s = {.root = schema, .options = *options, .b = b, .error = error,
-                            .regex = LIST_INIT(sizeof(struct regex *)),
+                            .regex = LIST_INIT(sizeof(struct pattern *)),
                             .queue = LIST_INIT(sizeof(struct pending)), .made = json_array()};
     *out = 0;
     if (!json_is_object(schema) && !json_is_boolean(schema))
@@ -183,6 +183,7 @@ ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
         struct set root = set_of(&s, schema);
         grammar_expr value = set_use(&s, &root);
         write_rules(&s);
+        if (s.text.failed) schema_out_of_memory(&s);
         *out = value;
     }
     ob_status status = s.status;

@@ -5,21 +5,21 @@
  * What a value must satisfy at a place is a set of schemas, all of which hold (struct set): that of
  * the place, what its $ref and allOf name, and the branches chosen of its anyOf and oneOf. A set is
  * one rule of the grammar, found again when the same set is met (so schemas may be recursive), and
- * written later from a queue (so depth costs no stack). Three things are made of a set: facts, which
- * are all its keywords but the branches folded into one (json_facts.c); an expression of them
+ * written later from a queue (so depth costs no stack). Three things are made of a set: facts,
+ * which are all its keywords but the branches folded into one (json_facts.c); an expression of them
  * (json_string.c, json_array.c, json_object.c); or, with an enum, the list of the values that are
  * valid (json_valid.c).
  *
  * An answer may be narrower than the schema, never wider: a keyword is read, refused, or says
- * nothing of validity (json_keywords.def). Functions go on after an error as if nothing matched;
- * `status` keeps the first. Work, sets and rules are bounded, whatever the schema multiplies. */
+ * nothing of validity (json_keywords.def). After an error functions go on as if nothing matched;
+ * `status` keeps the first.  Work, sets and rules are bounded, whatever the schema multiplies. */
 #ifndef SAMPLE_SCHEMA_JSON_SCHEMA_H
 #define SAMPLE_SCHEMA_JSON_SCHEMA_H
 
 #include "base/arena.h"
 #include "sample/schema/json_text.h"
 #include "sample/schema/list.h"
-#include "sample/schema/regex.h"
+#include "sample/schema/pattern.h"
 #include "sample/schema/schema.h"
 #include "sample/schema/table.h"
 
@@ -63,7 +63,7 @@ struct json_schema {
     struct table memo;    /* a set's items: its rule */
     struct table colors;  /* a schema: whether it refers to itself without reading anything */
     struct table regexes; /* a pattern: its index in `regex` */
-    struct list regex;    /* struct regex * */
+    struct list regex;    /* struct pattern * */
     struct list queue;    /* struct pending: sets whose rules are not written yet */
     size_t written;
     json_t *made;         /* array of schemas of our own */
@@ -100,7 +100,7 @@ bool schema_is_ours(const struct json_schema *s, const json_t *schema);
 const json_t *schema_additional(const json_t *schema);
 const json_t *schema_items(const json_t *schema);
 /* Compiled once; NULL: refused, at `keyword` of `schema`. */
-const struct regex *schema_regex_of(struct json_schema *s, const json_t *schema,
+const struct pattern *schema_regex_of(struct json_schema *s, const json_t *schema,
                                     const char *keyword, struct str pattern);
 
 /* ---- json_facts.c ---- */

@@ -117,8 +117,9 @@ static bool ends(struct json_schema *s, const json_t *schema, unsigned depth) {
     uint32_t *color = table_find(&s->colors, key);
     if (color && *color == ENDS) return true;
     if (color || depth > SCHEMA_NESTED)
-        return schema_refuse(s, schema, NULL, color ? "this schema refers to itself and nothing else"
-                                                    : "references go too deep here");
+        return schema_refuse(s, schema, NULL, "%s",
+                             color ? "this schema refers to itself before it reads anything"
+                                   : "references go too deep here");
     if (!schema_works(s, 1)) return false;
     if (!table_add(&s->colors, &s->arena, key, BEING_READ)) return schema_out_of_memory(s);
     const json_t *ref = schema_get(schema, "$ref") ? schema_resolve(s, schema) : NULL;
@@ -245,27 +246,27 @@ const json_t *schema_items(const json_t *schema) {
     return items;
 }
 
-const struct regex *schema_regex_of(struct json_schema *s, const json_t *schema,
+const struct pattern *schema_regex_of(struct json_schema *s, const json_t *schema,
                                     const char *keyword, struct str pattern) {
     uint32_t *known = table_find(&s->regexes, pattern);
     ob_error error;
-    if (known) return ((struct regex **)s->regex.p)[*known];
+    if (known) return ((struct pattern **)s->regex.p)[*known];
     if (s->status != OB_OK || !schema_works(s, 64 + pattern.n)) return NULL;
-    struct regex *regex = calloc(1, sizeof *regex);
+    struct pattern *regex = calloc(1, sizeof *regex);
     if (!regex) {
         schema_out_of_memory(s);
         return NULL;
     }
-    if (regex_read(pattern, regex, &error) != OB_OK) {
+    if (pattern_read(pattern, regex, &error) != OB_OK) {
         free(regex);
         schema_refuse(s, schema, keyword, "%s", error.message);
         return NULL;
     }
     schema_works(s, (uint64_t)regex->scans * 40000);
     uint32_t index = (uint32_t)s->regex.n;
-    *(struct regex **)list_add(&s->regex) = regex;
+    *(struct pattern **)list_add(&s->regex) = regex;
     if (s->regex.failed) {
-        regex_free(regex);
+        pattern_free(regex);
         free(regex);
         schema_out_of_memory(s);
         return NULL;

@@ -23,11 +23,11 @@ const char *schema_format(struct json_schema *s, const json_t *schema, const cha
 /* A pattern with lengths is no regular expression that could be written down, but for one class
  * repeated, and where the pattern already says as much. */
 static grammar_expr with_lengths(struct json_schema *s, const struct facts *f,
-                                 const struct regex *regex, const json_t *of,
+                                 const struct pattern *regex, const json_t *of,
                                  const char *keyword) {
-    struct regex_length own = regex_length(regex);
-    const struct regex_node *repeat = regex_as_repeat(regex);
-    grammar_expr out = 0;
+    struct pattern_length own = pattern_length(regex);
+    const struct pattern_node *repeat = pattern_as_repeat(regex);
+    grammar_expr out = grammar_nothing(s->b);
     ob_error error;
     if (own.max < f->min_length || own.min > f->max_length) return grammar_nothing(s->b);
     if (own.min < f->min_length || own.max > f->max_length) {
@@ -35,14 +35,14 @@ static grammar_expr with_lengths(struct json_schema *s, const struct facts *f,
             schema_refuse(s, of, keyword,
                           "is supported beside minLength and maxLength if its own lengths lie "
                           "between them, or as ^[...]*$");
-            return 0;
+            return out;
         }
-        const struct regex_node *class = repeat->part[0];
+        const struct pattern_node *class = repeat->part[0];
         uint32_t min = repeat->min > f->min_length ? repeat->min : f->min_length;
         uint32_t max = repeat->max < f->max_length ? repeat->max : f->max_length;
         return grammar_repeat(s->b, json_spell(s->b, class->range, class->n), min, max);
     }
-    if (regex_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK) {
+    if (pattern_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK) {
         if (error.status == OB_ERR_MEMORY) schema_out_of_memory(s);
         else schema_refuse(s, of, keyword, "%s", error.message);
     }
@@ -50,7 +50,7 @@ static grammar_expr with_lengths(struct json_schema *s, const struct facts *f,
 }
 
 /* "^(?:" format ")$" */
-static const struct regex *format_regex(struct json_schema *s, const struct facts *f) {
+static const struct pattern *format_regex(struct json_schema *s, const struct facts *f) {
     const char *text = schema_format(s, f->format_of, json_string_value(f->format));
     char *whole = text ? arena_printf(&s->arena, "^(?:%s)$", text) : NULL;
     if (!whole) {
@@ -61,11 +61,11 @@ static const struct regex *format_regex(struct json_schema *s, const struct fact
 }
 
 grammar_expr string_inside(struct json_schema *s, const struct facts *f) {
-    const struct regex *regex = NULL;
+    const struct pattern *regex = NULL;
     if (f->min_length > f->max_length) return grammar_nothing(s->b);
     if (f->pattern && f->format) {
         schema_refuse(s, f->format_of, "format", "is not supported beside \"pattern\"");
-        return 0;
+        return grammar_nothing(s->b);
     }
     if (f->pattern)
         regex = schema_regex_of(s, f->pattern_of, "pattern",
@@ -74,7 +74,7 @@ grammar_expr string_inside(struct json_schema *s, const struct facts *f) {
     else if (f->format) regex = format_regex(s, f);
     else
         return grammar_repeat(s->b, s->text.character, f->min_length, f->max_length);
-    if (!regex) return 0;
+    if (!regex) return grammar_nothing(s->b);
     return with_lengths(s, f, regex, f->pattern ? f->pattern_of : f->format_of,
                         f->pattern ? "pattern" : "format");
 }

@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "sample/schema/list.h"
-#include "sample/schema/regex.h"
+#include "sample/schema/pattern.h"
 #include "sample/schema/schema.h"
 
 #define SEQ(t, ...)                                                              \
@@ -60,7 +60,7 @@ grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *r
     for (uint32_t code = 0; code <= '\\'; code++)
         if ((code < 0x20 || code == '"' || code == '\\') && holds(range, n, code))
             *(grammar_expr *)list_add(&parts) = escaped(b, code);
-    /* A lost part makes the language smaller, never larger; the next allocation fails too. */
+    /* Out of memory: less is allowed, never more, and the builder's next allocation fails too. */
     grammar_expr out = parts.n ? grammar_alt(b, parts.p, parts.n) : grammar_nothing(b);
     list_free(&own);
     list_free(&parts);
@@ -103,7 +103,8 @@ grammar_expr json_string_text(struct json_text *t, struct str text) {
         from = i + 1;
     }
     *(grammar_expr *)list_add(&parts) = json_word(t, "\"");
-    grammar_expr out = parts.failed ? 0 : grammar_seq(t->b, parts.p, parts.n);
+    t->failed |= parts.failed;
+    grammar_expr out = grammar_seq(t->b, parts.p, parts.n);
     list_free(&parts);
     return out;
 }
@@ -114,9 +115,26 @@ static int by_bytes(const void *a, const void *b) {
     return str_order(*(const struct str *)a, *(const struct str *)b);
 }
 
+/* One character in its spelling, but for these. */
+static grammar_expr other_character(struct json_text *t, struct list *taken) {
+    const struct grammar_range *range = taken->p;
+    static const struct grammar_range specials[] = {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
+    bool special = false;
+    for (size_t i = 0; i < taken->n; i++)
+        special |= holds(specials, 3, range[i].low);
+    if (special) {
+        t->failed |= !pattern_ranges_tidy(taken, true);
+        return json_spell(t->b, taken->p, taken->n);
+    }
+    for (size_t i = 0; i < 3; i++) *(struct grammar_range *)list_add(taken) = specials[i];
+    return ALT(t, grammar_class(t->b, taken->p, taken->n, true), t->escapes);
+}
+
 /* What may follow the first `at` bytes that all the names share. They are sorted, so those that go
- * on with one character stand together, behind the one that ends here. */
+ * on with one character stand together, behind those that end here. Every STRETCH bytes a rule of
+ * its own keeps expressions from nesting as deep as names are long. */
 static grammar_expr except(struct json_text *t, const struct str *name, size_t n, size_t at) {
+    enum { STRETCH = 32 };
     struct list parts = LIST_INIT(sizeof(grammar_expr));
     struct list taken = LIST_INIT(sizeof(struct grammar_range));
     size_t i = 0;
@@ -134,10 +152,15 @@ static grammar_expr except(struct json_text *t, const struct str *name, size_t n
         *(grammar_expr *)list_add(&parts) = SEQ(t, json_spell(t->b, &one, 1), rest);
         i = end;
     }
-    bool ok = regex_ranges_tidy(&taken, true);
-    grammar_expr any = grammar_repeat(t->b, t->spelled, 0, GRAMMAR_NO_LIMIT);
-    *(grammar_expr *)list_add(&parts) = SEQ(t, json_spell(t->b, taken.p, taken.n), any);
-    grammar_expr out = ok && !parts.failed ? grammar_alt(t->b, parts.p, parts.n) : 0;
+    *(grammar_expr *)list_add(&parts) =
+        SEQ(t, other_character(t, &taken), t->spelled);
+    t->failed |= parts.failed || taken.failed;
+    grammar_expr out = grammar_alt(t->b, parts.p, parts.n);
+    if (at && at / STRETCH != (at - 1) / STRETCH) {
+        grammar_rule rule = grammar_rule_new(t->b, "another name");
+        grammar_define(t->b, rule, out);
+        out = grammar_use(t->b, rule);
+    }
     list_free(&parts);
     list_free(&taken);
     return out;
@@ -173,18 +196,19 @@ static grammar_expr constant_list(struct json_text *t, const json_t *value, unsi
             *(grammar_expr *)list_add(&parts) = t->colon;
             grammar_expr e = constant(t, item, depth + 1);
             failed |= !e;
-            *(grammar_expr *)list_add(&parts) = e;
+            if (e) *(grammar_expr *)list_add(&parts) = e;
         }
     } else {
         json_array_foreach(value, i, item) {
             if (i) *(grammar_expr *)list_add(&parts) = t->comma;
             grammar_expr e = constant(t, item, depth + 1);
             failed |= !e;
-            *(grammar_expr *)list_add(&parts) = e;
+            if (e) *(grammar_expr *)list_add(&parts) = e;
         }
     }
     grammar_expr out = 0;
-    if (!failed && !parts.failed)
+    t->failed |= parts.failed;
+    if (!failed)
         out = json_between(t, object ? "{" : "[",
                            parts.n ? grammar_seq(t->b, parts.p, parts.n) : grammar_nothing(t->b),
                            object ? "}" : "]", parts.n == 0);
@@ -214,7 +238,8 @@ grammar_expr json_constant(struct json_text *t, const json_t *value) {
 }
 
 static grammar_expr any_number(struct json_text *t, bool integer) {
-    grammar_expr digit = CLASS(t, {'0', '9'}), minus = grammar_repeat(t->b, json_word(t, "-"), 0, 1);
+    grammar_expr digit = CLASS(t, {'0', '9'});
+    grammar_expr minus = grammar_repeat(t->b, json_word(t, "-"), 0, 1);
     grammar_expr whole = ALT(t, json_word(t, "0"),
                              SEQ(t, CLASS(t, {'1', '9'}),
                                  grammar_repeat(t->b, digit, 0, JSON_DIGITS - 1)));
@@ -243,7 +268,10 @@ void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact
     t->comma = SEQ(t, json_word(t, ","), t->space);
     t->colon = SEQ(t, json_word(t, ":"), compact ? empty : blank);
     t->character = any_character(t);
-    t->spelled = json_spell(b, (const struct grammar_range[]){{0, 0x10ffff}}, 1);
+    t->escapes = json_spell(
+        b, (const struct grammar_range[]){{0, 0x1f}, {'"', '"'}, {'\\', '\\'}}, 3);
+    t->spelled = grammar_repeat(b, ALT(t, grammar_class(b, plain, PLAIN, false), t->escapes), 0,
+                                GRAMMAR_NO_LIMIT);
     t->string = json_quoted(t, grammar_repeat(b, t->character, 0, GRAMMAR_NO_LIMIT));
     t->integer = any_number(t, true);
     t->number = any_number(t, false);

@@ -22,26 +22,28 @@ enum {
 struct json_text {
     struct grammar_builder *b;
     bool compact;
+    bool failed;              /* out of memory */
     grammar_expr space;       /* after { [ , and before ] } */
     grammar_expr comma, colon; /* with the space behind them */
     grammar_expr character;   /* of a free string */
-    grammar_expr spelled;     /* a character in its one spelling */
+    grammar_expr escapes;     /* characters that must be escaped, in their one spelling */
+    grammar_expr spelled;     /* any text, each character in its one spelling */
     grammar_expr string, integer, number, object, array, value; /* any */
 };
 
 void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact);
 
 grammar_expr json_word(struct json_text *t, const char *text);
-/* Characters in their one spelling; a regex_spell. */
+/* Characters in their one spelling; a pattern_spell. */
 grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *range, size_t n);
 grammar_expr json_quoted(struct json_text *t, grammar_expr inside);
 /* That text as a string. */
 grammar_expr json_string_text(struct json_text *t, struct str text);
 /* Insides of strings but for these names, which are sorted (str_order) here. */
 grammar_expr json_names_except(struct json_text *t, struct str *name, size_t n);
-/* Exactly this value, its members in their order. 0: out of memory, or deeper than SCHEMA_DEPTH. */
+/* Exactly this value, its members in their order. 0: deeper than SCHEMA_DEPTH. */
 grammar_expr json_constant(struct json_text *t, const json_t *value);
-/* open + first + rest, where rest is what follows it up to the closing mark. */
+/* open + inside + close, with space; without `inside` too if it may be empty. */
 grammar_expr json_between(struct json_text *t, const char *open, grammar_expr inside,
                           const char *close, bool may_be_empty);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * json_valid.c: whether a known value is valid: an enum's values next to other keywords, branches of
- * oneOf that hold such values, names of properties. What it cannot decide it says. */
+ * json_valid.c: whether a known value is valid: an enum's values next to other keywords, branches
+ * of oneOf that hold such values, names of properties. What it cannot decide it says. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -69,9 +69,9 @@ static enum valid valid_string(struct json_schema *s, const struct facts *f, con
     if (n < f->min_length || n > f->max_length) return VALID_NO;
     if (f->pattern) {
         struct str pattern = {json_string_value(f->pattern), json_string_length(f->pattern)};
-        const struct regex *regex = schema_regex_of(s, f->pattern_of, "pattern", pattern);
+        const struct pattern *regex = schema_regex_of(s, f->pattern_of, "pattern", pattern);
         if (!regex || !schema_works(s, 1000)) return VALID_UNKNOWN;
-        bool matches = regex_matches(regex, text, &unknown);
+        bool matches = pattern_matches(regex, text, &unknown);
         if (!matches && !unknown) return VALID_NO;
     }
     /* What is written for a format is less than what is valid for it. */
@@ -81,8 +81,8 @@ static enum valid valid_string(struct json_schema *s, const struct facts *f, con
 static enum valid valid_array(struct json_schema *s, const json_t *schema, const struct facts *f,
                               const json_t *v, unsigned depth) {
     const json_t *prefix = schema_get(schema, "prefixItems"), *items = schema_items(schema);
-    enum valid out = known(json_array_size(v) >= f->min_items && json_array_size(v) <= f->max_items);
-    size_t i;
+    size_t i, n = json_array_size(v);
+    enum valid out = known(n >= f->min_items && n <= f->max_items);
     json_t *item;
     json_array_foreach(v, i, item) {
         const json_t *one = json_array_get(prefix, i);
@@ -134,7 +134,7 @@ static enum valid valid_branches(struct json_schema *s, const json_t *schema, co
         if (!list) continue;
         json_array_foreach(list, i, branch) count[schema_valid(s, branch, v, depth)]++;
         size_t yes = count[VALID_YES], maybe = count[VALID_UNKNOWN];
-        bool can = k == 0 ? yes + maybe == n : k == 1 ? yes + maybe > 0 : yes + maybe > 0 && yes < 2;
+        bool can = k == 0 ? yes + maybe == n : yes + maybe > 0 && (k == 1 || yes < 2);
         bool must = k == 0 ? yes == n : k == 1 ? yes > 0 : yes == 1 && maybe == 0;
         out = both(out, must ? VALID_YES : can ? VALID_UNKNOWN : VALID_NO);
     }

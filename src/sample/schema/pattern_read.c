@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * regex_read.c: the text of a regular expression to its tree; see regex.h. The grammar is that of
- * ECMA-262's patterns with the flag u, and of its Annex B where a brace or bracket can only be
+ * pattern_read.c: the text of a regular expression to its tree; see pattern.h. The grammar is that
+ * of ECMA-262's patterns with the flag u, and of its Annex B where a brace or bracket can only be
  * meant as itself. Lazy quantifiers mean the same texts as greedy ones. What a pushdown automaton
  * cannot do (lookaround, back references), or what other dialects read differently, is refused. */
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "sample/schema/list.h"
-#include "sample/schema/regex.h"
+#include "sample/schema/pattern.h"
 #include "sample/schema/schema.h"
 
 struct reader {
@@ -48,9 +48,9 @@ static void no_memory(struct reader *r) {
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static struct regex_node *node(struct reader *r, enum regex_kind kind) {
-    static struct regex_node spare;
-    struct regex_node *n = arena_alloc(r->arena, sizeof *n);
+static struct pattern_node *node(struct reader *r, enum pattern_kind kind) {
+    static struct pattern_node spare;
+    struct pattern_node *n = arena_alloc(r->arena, sizeof *n);
     if (!n) {
         no_memory(r);
         return &spare; /* never looked at: the status says so */
@@ -60,16 +60,16 @@ static struct regex_node *node(struct reader *r, enum regex_kind kind) {
 }
 
 /* Takes the list of nodes over. */
-static struct regex_node *join(struct reader *r, enum regex_kind kind, struct list *parts) {
-    struct regex_node *n;
+static struct pattern_node *join(struct reader *r, enum pattern_kind kind, struct list *parts) {
+    struct pattern_node *n;
     if (parts->failed) no_memory(r);
     if (r->status != OB_OK || parts->n == 0) {
-        n = node(r, REGEX_EMPTY);
+        n = node(r, PATTERN_EMPTY);
     } else if (parts->n == 1) {
-        n = *(struct regex_node **)parts->p;
+        n = *(struct pattern_node **)parts->p;
     } else {
         n = node(r, kind);
-        struct regex_node **copy = arena_array(r->arena, parts->n, sizeof *copy);
+        struct pattern_node **copy = arena_array(r->arena, parts->n, sizeof *copy);
         if (!copy) no_memory(r);
         if (r->status == OB_OK) {
             memcpy(copy, parts->p, parts->n * sizeof *copy);
@@ -82,10 +82,10 @@ static struct regex_node *join(struct reader *r, enum regex_kind kind, struct li
 }
 
 /* Takes the ranges over. */
-static struct regex_node *class_node(struct reader *r, struct list *ranges, bool negated) {
-    struct regex_node *n = node(r, REGEX_CLASS);
+static struct pattern_node *class_node(struct reader *r, struct list *ranges, bool negated) {
+    struct pattern_node *n = node(r, PATTERN_CLASS);
     struct grammar_range *copy = NULL;
-    if (regex_ranges_tidy(ranges, negated))
+    if (pattern_ranges_tidy(ranges, negated))
         copy = arena_array(r->arena, ranges->n + 1, sizeof *copy);
     if (!copy) no_memory(r);
     if (r->status == OB_OK) {
@@ -196,12 +196,12 @@ static bool read_class_escape(struct reader *r, struct list *ranges, bool wide) 
     char letter = r->p[1];
     r->p += 2;
     r->scans += (letter | 32) == 'p' || (letter >= 'a') == wide;
-    if (r->scans > REGEX_SCANS) {
+    if (r->scans > PATTERN_SCANS) {
         refuse(r, from, "there are too many Unicode classes");
         return true;
     }
     if ((letter | 32) != 'p') {
-        if (!regex_add_class(ranges, letter, wide)) no_memory(r);
+        if (!pattern_add_class(ranges, letter, wide)) no_memory(r);
         return true;
     }
     const char *name = r->p + 1;
@@ -210,14 +210,14 @@ static bool read_class_escape(struct reader *r, struct list *ranges, bool wide) 
         refuse(r, from, "\\p needs a name in braces");
     } else {
         r->p = close + 1;
-        if (!regex_add_property(ranges, (struct str){name, (size_t)(close - name)},
+        if (!pattern_add_property(ranges, (struct str){name, (size_t)(close - name)},
                                 letter == 'P'))
             refuse(r, from, "only general categories are supported in \\p{...}");
     }
     return true;
 }
 
-static struct regex_node *read_class(struct reader *r) {
+static struct pattern_node *read_class(struct reader *r) {
     const char *from = r->p++;
     struct list ranges = LIST_INIT(sizeof(struct grammar_range));
     bool negated = take(r, "^");
@@ -247,9 +247,9 @@ static struct regex_node *read_class(struct reader *r) {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-static struct regex_node *read_alternatives(struct reader *r);
+static struct pattern_node *read_alternatives(struct reader *r);
 
-static struct regex_node *read_group(struct reader *r) {
+static struct pattern_node *read_group(struct reader *r) {
     const char *from = r->p++;
     if (++r->depth > SCHEMA_DEPTH) refuse(r, from, "too many groups inside one another");
     if (take(r, "?")) {
@@ -262,19 +262,19 @@ static struct regex_node *read_group(struct reader *r) {
             refuse(r, from, "this kind of group is not supported");
         }
     }
-    struct regex_node *n = read_alternatives(r);
+    struct pattern_node *n = read_alternatives(r);
     if (!take(r, ")")) refuse(r, from, "this group is not closed");
     r->depth--;
     return n;
 }
 
-static struct regex_node *read_atom(struct reader *r) {
+static struct pattern_node *read_atom(struct reader *r) {
     struct list ranges = LIST_INIT(sizeof(struct grammar_range));
     char c = *r->p;
     if (c == '(') return read_group(r);
     if (c == '[') return read_class(r);
-    if (take(r, "^")) return node(r, REGEX_BEGIN);
-    if (take(r, "$")) return node(r, REGEX_END);
+    if (take(r, "^")) return node(r, PATTERN_BEGIN);
+    if (take(r, "$")) return node(r, PATTERN_END);
     if (take(r, ".")) {
         add(&ranges, '\n', '\n');
         add(&ranges, '\r', '\r');
@@ -325,18 +325,18 @@ static bool read_quantifier(struct reader *r, uint32_t *min, uint32_t *max) {
     return true;
 }
 
-static struct regex_node *read_item(struct reader *r) {
+static struct pattern_node *read_item(struct reader *r) {
     const char *from = r->p;
     uint32_t min, max;
     if (read_quantifier(r, &min, &max)) refuse(r, from, "there is nothing to repeat");
-    if (at_end(r)) return node(r, REGEX_EMPTY);
-    struct regex_node *atom = read_atom(r);
+    if (at_end(r)) return node(r, PATTERN_EMPTY);
+    struct pattern_node *atom = read_atom(r);
     if (!read_quantifier(r, &min, &max)) return atom;
     take(r, "?"); /* lazy */
-    if (atom->kind == REGEX_BEGIN || atom->kind == REGEX_END)
+    if (atom->kind == PATTERN_BEGIN || atom->kind == PATTERN_END)
         refuse(r, from, "^ and $ cannot be repeated");
-    struct regex_node *repeat = node(r, REGEX_REPEAT);
-    struct regex_node **part = arena_array(r->arena, 1, sizeof *part);
+    struct pattern_node *repeat = node(r, PATTERN_REPEAT);
+    struct pattern_node **part = arena_array(r->arena, 1, sizeof *part);
     if (!part) no_memory(r);
     if (r->status != OB_OK) return atom;
     *part = atom;
@@ -347,19 +347,19 @@ static struct regex_node *read_item(struct reader *r) {
     return repeat;
 }
 
-static struct regex_node *read_alternatives(struct reader *r) {
-    struct list parts = LIST_INIT(sizeof(struct regex_node *));
+static struct pattern_node *read_alternatives(struct reader *r) {
+    struct list parts = LIST_INIT(sizeof(struct pattern_node *));
     do {
-        struct list items = LIST_INIT(sizeof(struct regex_node *));
+        struct list items = LIST_INIT(sizeof(struct pattern_node *));
         while (!at_end(r) && *r->p != '|' && *r->p != ')')
-            *(struct regex_node **)list_add(&items) = read_item(r);
-        *(struct regex_node **)list_add(&parts) = join(r, REGEX_SEQ, &items);
+            *(struct pattern_node **)list_add(&items) = read_item(r);
+        *(struct pattern_node **)list_add(&parts) = join(r, PATTERN_SEQ, &items);
     } while (take(r, "|"));
-    return join(r, REGEX_ALT, &parts);
+    return join(r, PATTERN_ALT, &parts);
 }
 
-ob_status regex_read(struct str text, struct regex *out, ob_error *error) {
-    *out = (struct regex){0};
+ob_status pattern_read(struct str text, struct pattern *out, ob_error *error) {
+    *out = (struct pattern){0};
     if (text.n > SCHEMA_TEXT_MOST / 16)
         return error_set(error, OB_ERR_LIMIT, "a regular expression has at most %d bytes, not %zu",
                          SCHEMA_TEXT_MOST / 16, text.n);
@@ -369,11 +369,11 @@ ob_status regex_read(struct str text, struct regex *out, ob_error *error) {
     out->root = read_alternatives(&r);
     if (!at_end(&r)) refuse(&r, r.p, "\")\" closes no group");
     out->scans = r.scans;
-    if (r.status != OB_OK) regex_free(out);
+    if (r.status != OB_OK) pattern_free(out);
     return r.status;
 }
 
-void regex_free(struct regex *regex) {
+void pattern_free(struct pattern *regex) {
     arena_free(&regex->arena);
     regex->root = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * regex.c: the texts of a regular expression as a grammar's expression; see regex.h.
+ * pattern.c: the texts of a regular expression as a grammar's expression; see pattern.h.
  *
  * An anchor does its work at an edge of the whole expression, where it takes away the "any text"
  * that a search would allow beside the match; anywhere else it could only match nothing. */
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "sample/schema/list.h"
-#include "sample/schema/regex.h"
+#include "sample/schema/pattern.h"
 #include "sample/schema/schema.h"
 
 static const struct grammar_range all[] = {{0, 0xd7ff}, {0xe000, 0x10ffff}};
@@ -22,19 +22,19 @@ enum edge {
 
 struct writer {
     struct grammar_builder *b;
-    regex_spell spell;
+    pattern_spell spell;
     grammar_expr any; /* any text */
     bool misplaced, failed;
 };
 
-static bool anchored_somewhere(const struct regex_node *n) {
-    if (n->kind == REGEX_BEGIN || n->kind == REGEX_END) return true;
-    for (uint32_t i = 0; n->kind != REGEX_CLASS && i < n->n; i++)
+static bool anchored_somewhere(const struct pattern_node *n) {
+    if (n->kind == PATTERN_BEGIN || n->kind == PATTERN_END) return true;
+    for (uint32_t i = 0; n->kind != PATTERN_CLASS && i < n->n; i++)
         if (anchored_somewhere(n->part[i])) return true;
     return false;
 }
 
-static grammar_expr write_node(struct writer *w, const struct regex_node *n, enum edge left,
+static grammar_expr write_node(struct writer *w, const struct pattern_node *n, enum edge left,
                                enum edge right);
 
 static grammar_expr beside(struct writer *w, enum edge left, grammar_expr e, enum edge right) {
@@ -47,13 +47,13 @@ static grammar_expr beside(struct writer *w, enum edge left, grammar_expr e, enu
 }
 
 /* Anchors at the edges of a sequence are left out, and close them. */
-static grammar_expr write_seq(struct writer *w, const struct regex_node *n, enum edge left,
+static grammar_expr write_seq(struct writer *w, const struct pattern_node *n, enum edge left,
                               enum edge right) {
     struct list out = LIST_INIT(sizeof(grammar_expr));
     uint32_t from = 0, to = n->n;
-    for (; from < to && left != INSIDE && n->part[from]->kind == REGEX_BEGIN; from++)
+    for (; from < to && left != INSIDE && n->part[from]->kind == PATTERN_BEGIN; from++)
         left = CLOSED;
-    for (; to > from && right != INSIDE && n->part[to - 1]->kind == REGEX_END; to--)
+    for (; to > from && right != INSIDE && n->part[to - 1]->kind == PATTERN_END; to--)
         right = CLOSED;
     if (from == to) return beside(w, left, grammar_empty(w->b), right);
     for (uint32_t i = from; i < to; i++)
@@ -65,7 +65,7 @@ static grammar_expr write_seq(struct writer *w, const struct regex_node *n, enum
     return e;
 }
 
-static grammar_expr write_alt(struct writer *w, const struct regex_node *n, enum edge left,
+static grammar_expr write_alt(struct writer *w, const struct pattern_node *n, enum edge left,
                               enum edge right) {
     struct list out = LIST_INIT(sizeof(grammar_expr));
     for (uint32_t i = 0; i < n->n; i++)
@@ -77,24 +77,24 @@ static grammar_expr write_alt(struct writer *w, const struct regex_node *n, enum
 }
 
 /* A sequence or choice that holds anchors hands its edges on; everything else keeps them. */
-static grammar_expr write_node(struct writer *w, const struct regex_node *n, enum edge left,
+static grammar_expr write_node(struct writer *w, const struct pattern_node *n, enum edge left,
                                enum edge right) {
     bool hand_on = (left != INSIDE || right != INSIDE) && anchored_somewhere(n);
     switch (n->kind) {
-    case REGEX_EMPTY: return beside(w, left, grammar_empty(w->b), right);
-    case REGEX_CLASS: return beside(w, left, w->spell(w->b, n->range, n->n), right);
-    case REGEX_SEQ:
+    case PATTERN_EMPTY: return beside(w, left, grammar_empty(w->b), right);
+    case PATTERN_CLASS: return beside(w, left, w->spell(w->b, n->range, n->n), right);
+    case PATTERN_SEQ:
         if (hand_on) return write_seq(w, n, left, right);
         return beside(w, left, write_seq(w, n, INSIDE, INSIDE), right);
-    case REGEX_ALT:
+    case PATTERN_ALT:
         if (hand_on) return write_alt(w, n, left, right);
         return beside(w, left, write_alt(w, n, INSIDE, INSIDE), right);
-    case REGEX_REPEAT: {
+    case PATTERN_REPEAT: {
         if (anchored_somewhere(n)) w->misplaced = true;
         grammar_expr part = write_node(w, n->part[0], INSIDE, INSIDE);
         return beside(w, left, grammar_repeat(w->b, part, n->min, n->max), right);
     }
-    case REGEX_BEGIN:
+    case PATTERN_BEGIN:
         if (left == INSIDE) w->misplaced = true;
         return beside(w, CLOSED, grammar_empty(w->b), right);
     default:
@@ -103,7 +103,7 @@ static grammar_expr write_node(struct writer *w, const struct regex_node *n, enu
     }
 }
 
-ob_status regex_expr(const struct regex *regex, bool search, regex_spell spell,
+ob_status pattern_expr(const struct pattern *regex, bool search, pattern_spell spell,
                      struct grammar_builder *b, grammar_expr *out, ob_error *error) {
     struct writer w = {.b = b, .spell = spell};
     enum edge edge = search ? OPEN : CLOSED;
@@ -121,51 +121,52 @@ ob_status regex_expr(const struct regex *regex, bool search, regex_spell spell,
 
 static uint64_t capped(uint64_t n) { return n < GRAMMAR_NO_LIMIT ? n : GRAMMAR_NO_LIMIT; }
 
-static struct regex_length length(const struct regex_node *n) {
-    struct regex_length out = {0, 0}, part;
+static struct pattern_length length(const struct pattern_node *n) {
+    struct pattern_length out = {0, 0}, part;
     switch (n->kind) {
-    case REGEX_CLASS: return (struct regex_length){1, 1};
-    case REGEX_SEQ:
+    case PATTERN_CLASS: return (struct pattern_length){1, 1};
+    case PATTERN_SEQ:
         for (uint32_t i = 0; i < n->n; i++) {
             part = length(n->part[i]);
-            out = (struct regex_length){capped(out.min + part.min), capped(out.max + part.max)};
+            out = (struct pattern_length){capped(out.min + part.min), capped(out.max + part.max)};
         }
         return out;
-    case REGEX_ALT:
+    case PATTERN_ALT:
         for (uint32_t i = 0; i < n->n; i++) {
             part = length(n->part[i]);
             if (i == 0 || part.min < out.min) out.min = part.min;
             if (part.max > out.max) out.max = part.max;
         }
         return out;
-    case REGEX_REPEAT:
+    case PATTERN_REPEAT:
         part = length(n->part[0]);
-        return (struct regex_length){capped(part.min * n->min), capped(part.max * n->max)};
+        return (struct pattern_length){capped(part.min * n->min), capped(part.max * n->max)};
     default: return out;
     }
 }
 
-static bool anchored(const struct regex_node *n, enum regex_kind kind) {
+static bool anchored(const struct pattern_node *n, enum pattern_kind kind) {
     if (n->kind == kind) return true;
-    if (n->kind == REGEX_SEQ) return anchored(n->part[kind == REGEX_BEGIN ? 0 : n->n - 1], kind);
-    if (n->kind != REGEX_ALT) return false;
+    if (n->kind == PATTERN_SEQ)
+        return anchored(n->part[kind == PATTERN_BEGIN ? 0 : n->n - 1], kind);
+    if (n->kind != PATTERN_ALT) return false;
     for (uint32_t i = 0; i < n->n; i++)
         if (!anchored(n->part[i], kind)) return false;
     return true;
 }
 
-struct regex_length regex_length(const struct regex *regex) {
-    struct regex_length out = length(regex->root);
-    if (!anchored(regex->root, REGEX_BEGIN) || !anchored(regex->root, REGEX_END))
+struct pattern_length pattern_length(const struct pattern *regex) {
+    struct pattern_length out = length(regex->root);
+    if (!anchored(regex->root, PATTERN_BEGIN) || !anchored(regex->root, PATTERN_END))
         out.max = GRAMMAR_NO_LIMIT;
     return out;
 }
 
-const struct regex_node *regex_as_repeat(const struct regex *regex) {
-    const struct regex_node *n = regex->root;
-    if (n->kind != REGEX_SEQ || n->n != 3 || n->part[0]->kind != REGEX_BEGIN ||
-        n->part[2]->kind != REGEX_END || n->part[1]->kind != REGEX_REPEAT ||
-        n->part[1]->part[0]->kind != REGEX_CLASS)
+const struct pattern_node *pattern_as_repeat(const struct pattern *regex) {
+    const struct pattern_node *n = regex->root;
+    if (n->kind != PATTERN_SEQ || n->n != 3 || n->part[0]->kind != PATTERN_BEGIN ||
+        n->part[2]->kind != PATTERN_END || n->part[1]->kind != PATTERN_REPEAT ||
+        n->part[1]->part[0]->kind != PATTERN_CLASS)
         return NULL;
     return n->part[1];
 }
@@ -177,20 +178,20 @@ static grammar_expr plain(struct grammar_builder *b, const struct grammar_range 
 }
 
 ob_status schema_regex(struct str text, struct grammar **out, ob_error *error) {
-    struct regex regex;
+    struct pattern regex;
     *out = NULL;
-    ob_status s = regex_read(text, &regex, error);
+    ob_status s = pattern_read(text, &regex, error);
     if (s != OB_OK) return s;
     struct grammar_builder *b = grammar_builder_new();
     grammar_expr body = 0;
     s = b ? OB_OK : error_memory(error, "a grammar", 0);
-    if (s == OB_OK) s = regex_expr(&regex, false, plain, b, &body, error);
+    if (s == OB_OK) s = pattern_expr(&regex, false, plain, b, &body, error);
     if (s == OB_OK) {
         grammar_rule root = grammar_rule_new(b, "the regular expression");
         grammar_define(b, root, body);
         s = grammar_finish(b, root, out, error);
     }
     grammar_builder_free(&b);
-    regex_free(&regex);
+    pattern_free(&regex);
     return s;
 }

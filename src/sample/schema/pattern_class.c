@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * regex_class.c: sets of code points; see regex.h. What Unicode says comes from utf8proc. */
+ * pattern_class.c: sets of code points; see pattern.h. What Unicode says comes from utf8proc. */
 #include <stdlib.h>
 #include <utf8proc.h>
 
 #include "sample/schema/list.h"
-#include "sample/schema/regex.h"
+#include "sample/schema/pattern.h"
 
 enum { LAST = 0x10ffff };
 
@@ -32,7 +32,7 @@ static bool complement(struct list *ranges) {
     return !out.failed;
 }
 
-bool regex_ranges_tidy(struct list *ranges, bool negated) {
+bool pattern_ranges_tidy(struct list *ranges, bool negated) {
     struct grammar_range *r = ranges->p;
     size_t n = 0;
     if (ranges->failed) return false;
@@ -72,7 +72,7 @@ static void add_categories(struct list *ranges, uint32_t set, bool negated) {
 #define SEPARATORS (SET1(ZS) | SET1(ZL) | SET1(ZP))
 #define OTHERS (SET1(CC) | SET1(CF) | SET1(CS) | SET1(CO) | SET1(CN))
 
-bool regex_add_property(struct list *ranges, struct str name, bool negated) {
+bool pattern_add_property(struct list *ranges, struct str name, bool negated) {
     static const struct {
         const char *name, *also;
         uint32_t set;
@@ -145,7 +145,7 @@ static void add_spaces(struct list *r, bool wide) {
     add(r, 0xfeff, 0xfeff);
 }
 
-bool regex_add_class(struct list *ranges, char letter, bool wide) {
+bool pattern_add_class(struct list *ranges, char letter, bool wide) {
     bool negated = letter >= 'A' && letter <= 'Z';
     struct list own = LIST_INIT(sizeof(struct grammar_range));
     char kind = negated ? (char)(letter - 'A' + 'a') : letter;
@@ -153,7 +153,7 @@ bool regex_add_class(struct list *ranges, char letter, bool wide) {
     if (kind == 'd') add_digits(&own, wide != negated);
     else if (kind == 'w') add_words(&own, wide != negated);
     else add_spaces(&own, wide != negated);
-    bool ok = regex_ranges_tidy(&own, negated);
+    bool ok = pattern_ranges_tidy(&own, negated);
     const struct grammar_range *r = own.p;
     for (size_t i = 0; i < own.n; i++) add(ranges, r[i].low, r[i].high);
     list_free(&own);

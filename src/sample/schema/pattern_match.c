@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * regex_match.c: whether an expression matches a text that is known: names of properties, values of
- * an enum. A node maps the set of places where it may begin to the set of those where it may end,
- * so the time is polynomial; a budget bounds it. */
+ * pattern_match.c: whether an expression matches a text that is known: names of properties, values
+ * of an enum. A node maps the set of places where it may begin to the set of those where it may
+ * end, so the time is polynomial; a budget bounds it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "sample/schema/regex.h"
+#include "sample/schema/pattern.h"
 
 enum { MOST = 4096, BUDGET = 1 << 18 };
 
@@ -17,7 +17,7 @@ struct match {
     bool failed;
 };
 
-static bool inside(const struct regex_node *n, uint32_t code) {
+static bool inside(const struct pattern_node *n, uint32_t code) {
     uint32_t low = 0, high = n->n;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
@@ -27,9 +27,9 @@ static bool inside(const struct regex_node *n, uint32_t code) {
     return low < n->n && code >= n->range[low].low;
 }
 
-static void step(struct match *m, const struct regex_node *n, const char *in, char *out);
+static void step(struct match *m, const struct pattern_node *n, const char *in, char *out);
 
-static void step_seq(struct match *m, const struct regex_node *n, const char *in, char *out) {
+static void step_seq(struct match *m, const struct pattern_node *n, const char *in, char *out) {
     size_t size = m->n + 1;
     char *now = malloc(size), *next = malloc(size);
     if (now && next) memcpy(now, in, size);
@@ -58,7 +58,7 @@ static bool fresh(char *now, char *seen, size_t size) {
 }
 
 /* After as many turns as there are characters a mandatory part has ended or stands still. */
-static void step_repeat(struct match *m, const struct regex_node *n, const char *in, char *out) {
+static void step_repeat(struct match *m, const struct pattern_node *n, const char *in, char *out) {
     size_t size = m->n + 1;
     char *now = malloc(size), *next = malloc(size), *seen = calloc(1, size);
     if (now && next && seen) memcpy(now, in, size);
@@ -82,29 +82,29 @@ static void step_repeat(struct match *m, const struct regex_node *n, const char 
     free(seen);
 }
 
-static void step(struct match *m, const struct regex_node *n, const char *in, char *out) {
+static void step(struct match *m, const struct pattern_node *n, const char *in, char *out) {
     m->spent += m->n + 1;
     if (m->spent > BUDGET) m->failed = true;
     if (m->failed) return;
     switch (n->kind) {
-    case REGEX_EMPTY:
+    case PATTERN_EMPTY:
         for (size_t i = 0; i <= m->n; i++) out[i] |= in[i];
         break;
-    case REGEX_CLASS:
+    case PATTERN_CLASS:
         for (size_t i = 0; i < m->n; i++)
             if (in[i] && inside(n, m->code[i])) out[i + 1] = 1;
         break;
-    case REGEX_SEQ: step_seq(m, n, in, out); break;
-    case REGEX_ALT:
+    case PATTERN_SEQ: step_seq(m, n, in, out); break;
+    case PATTERN_ALT:
         for (uint32_t i = 0; i < n->n; i++) step(m, n->part[i], in, out);
         break;
-    case REGEX_REPEAT: step_repeat(m, n, in, out); break;
-    case REGEX_BEGIN: out[0] |= in[0]; break;
-    case REGEX_END: out[m->n] |= in[m->n]; break;
+    case PATTERN_REPEAT: step_repeat(m, n, in, out); break;
+    case PATTERN_BEGIN: out[0] |= in[0]; break;
+    case PATTERN_END: out[m->n] |= in[m->n]; break;
     }
 }
 
-bool regex_matches(const struct regex *regex, struct str text, bool *unknown) {
+bool pattern_matches(const struct pattern *regex, struct str text, bool *unknown) {
     struct match m = {0};
     bool found = false;
     *unknown = text.n > MOST;
