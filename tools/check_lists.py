@@ -40,6 +40,8 @@ LISTS = {
     'src/quant/quants.def': List('QUANT', 'src/quant/{}.c', 'quant', 'src/quant'),
     'src/sample/samplers.def': List('SAMPLER', 'src/sample/{}.c', 'sampler', 'src/sample'),
     'src/server/routes.def': List('ROUTE', 'src/server/routes/{}.c', 'route', 'src/server'),
+    'src/text/chat_formats.def': List('FORMAT', 'src/text/chat_{}.c', 'chat_format', 'src/text'),
+    'src/text/chat_thoughts.def': List('THOUGHT', '', '', ''),
     'src/text/ends.def': List('END', '', '', ''),
     'src/text/jinja/filters.def': List('FILTER', '', '', ''),
     'src/text/jinja/globals.def': List('GLOBAL', '', '', ''),
