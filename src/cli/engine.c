@@ -21,6 +21,7 @@ ob_engine_options cli_engine_options(const struct options *options) {
         .kv_type_v = options->kv_type_v,
         .no_mmap = options->no_mmap,
         .mlock = options->mlock,
+        .tool_format = options->tool_format,
     };
 }
 

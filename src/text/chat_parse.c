@@ -79,6 +79,16 @@ const struct chat_thought *chat_thought_of(const struct chat_format *format, str
     return &thoughts[THOUGHTS - 1];
 }
 
+const struct chat_thought *chat_thought_find(const char *name) {
+    for (size_t i = 0; i < THOUGHTS; i++)
+        if (strcmp(thoughts[i].name, name) == 0) return &thoughts[i];
+    for (size_t i = 0; i < FORMATS; i++)
+        if (formats[i]->thought && strcmp(formats[i]->thought->name, name) == 0)
+            return formats[i]->thought;
+    return NULL;
+}
+
+const char *chat_thought_name(const struct chat_thought *style) { return style->name; }
 struct str chat_thought_open(const struct chat_thought *style) { return str_of(style->open); }
 struct str chat_thought_close(const struct chat_thought *style) { return str_of(style->close); }
 struct str chat_thought_end(const struct chat_thought *style) {
@@ -136,7 +146,7 @@ static void collect_marks(struct chat_parser *p) {
     const struct chat_format *f = p->options.format;
     const struct chat_thought *style = p->options.style;
     struct str open[CHAT_OPENS];
-    for (size_t i = 0; f && i < CHAT_CALLS && f->call[i]; i++) {
+    for (size_t i = 0; p->options.calls && i < CHAT_CALLS && f->call[i]; i++) {
         size_t n = chat_pattern_opens(f->call[i], open);
         for (size_t k = 0; k < n; k++) add_mark(p, open[k], CHAT_MARK_CALL);
     }
@@ -160,6 +170,7 @@ struct chat_parser *chat_parser_new(const struct chat_parser_options *options) {
     struct chat_parser *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->options = *options;
+    p->options.calls = options->calls && options->format;
     p->state = options->style ? states[options->begin] : CHAT_TEXT;
     p->tools = json_deep_copy(options->tools);
     if (options->tools && !p->tools) return free(p), NULL;
@@ -283,12 +294,16 @@ static void think_again(struct chat_parser *p, size_t at, size_t n) {
 /* Whether an answer that begins like this may be a call that nothing marks. */
 static bool may_be_bare(const struct chat_parser *p, size_t at) {
     const struct chat_format *f = p->options.format;
-    return !p->spoken && f && f->bare[0] && at < p->in.n && (p->in.p[at] == '{' ||
-                                                             p->in.p[at] == '[');
+    return !p->spoken && p->options.calls && f->bare[0] && at < p->in.n &&
+           (p->in.p[at] == '{' || p->in.p[at] == '[');
 }
 
 static bool step_text(struct chat_parser *p) {
     size_t which, at = skip_space(p, p->at);
+    if (!p->marks && !p->options.calls) {
+        tell(p, CHAT_CONTENT, p->in.n);
+        return false;
+    }
     if (may_be_bare(p, at)) {
         try_call(p, at, true);
         return true;

@@ -36,6 +36,9 @@ ob_status chat_format_find(const char *name, const struct chat_format **out, ob_
 const struct chat_format *chat_format_of(struct str source);
 /* The style that goes with it: the format's own, else the one whose markers the source has. */
 const struct chat_thought *chat_thought_of(const struct chat_format *format, struct str source);
+/* The style of that name; NULL if there is none. */
+const struct chat_thought *chat_thought_find(const char *name);
+const char *chat_thought_name(const struct chat_thought *style);
 struct str chat_thought_open(const struct chat_thought *style);
 struct str chat_thought_close(const struct chat_thought *style);
 /* Whether a prompt ends by opening the reasoning, white space apart. */
@@ -71,7 +74,8 @@ enum chat_begin {
 };
 
 struct chat_parser_options {
-    const struct chat_format *format;  /* NULL: calls are content */
+    const struct chat_format *format;  /* NULL: nothing but reasoning is told apart */
+    bool calls;                        /* else what is a call in the format is content */
     const struct chat_thought *style;  /* NULL: reasoning is content */
     enum chat_begin begin;
     struct str prompt;    /* its end tells what the template has written of the answer already */

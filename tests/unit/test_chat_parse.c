@@ -71,7 +71,8 @@ static void parse(const struct golden_chat *g, const json_t *tools, struct cuts 
     *told = (struct told){0};
     assert_int_equal(chat_format_find(g->format, &format, NULL), OB_OK);
     struct chat_parser *p = chat_parser_new(&(struct chat_parser_options){
-        .format = format, .begin = g->begin, .tools = tools, .live = live, .single = g->single,
+        .format = format, .calls = true, .begin = g->begin, .tools = tools, .live = live,
+        .single = g->single,
         .style = chat_thought_of(format, str_of(g->style ? g->style : "")), .on = on,
         .prompt = str_of(g->prompt ? g->prompt : ""), .user = told, .seed = 7});
     assert_non_null(p);
