@@ -5,6 +5,6 @@
 const struct chat_format chat_format_functionary = {
     .name = "functionary",
     .about = "Functionary v3.1: <function=NAME>{...}</function>",
-    .source = {"<function=", "</function>", "meetkai"},
+    .source = {"<|start_header_id|>", "<function=", "</function>"},
     .call = {"<function=%N>%_%J%.%_</function>", "<|python_tag|>%A%.", "<|python_tag|>%Y%."},
 };

@@ -5,7 +5,7 @@
 const struct chat_format chat_format_functionary_v3_2 = {
     .name = "functionary-v3.2",
     .about = "Functionary v3.2: >>>NAME and JSON",
-    .source = {">>>all"},
+    .source = {"<|start_header_id|>", ">>>all"},
     .call = {">>>%N%_%J%."},
     .skip = {">>>all\n"},
     .prompt = ">>>",

@@ -7,4 +7,5 @@ const struct chat_format chat_format_nemotron = {
     .about = "Nemotron Nano v2: <TOOLCALL>[...]",
     .source = {"<TOOLCALL>"},
     .call = {"<TOOLCALL>%_%A%.%_</TOOLCALL>"},
+    .ends_thought = true,
 };
