@@ -21,8 +21,8 @@ struct loop;
 /* Starts the owner thread; engine and tok must outlive the loop. */
 ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **out,
                     ob_error *error);
-/* How the model writes calls and reasoning, for requests with `markers` or `limit_reasoning`; before
- * the first request. Without it these do nothing. */
+/* How the model writes calls and reasoning, for requests with `markers` or `limit_reasoning`;
+ * before the first request. Without it these do nothing. */
 void loop_set_chat(struct loop *loop, const struct chat_format *format,
                    const struct chat_thought *style);
 /* Cancels everything, joins the thread. Requests not yet released stay valid for ob_release. */

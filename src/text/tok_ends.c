@@ -49,8 +49,8 @@ void tok_mark_end(struct tok *tok, int32_t id) {
     added_set_control(&tok->normalized, id);
 }
 
-/* Where a message ends with a token of its own at the end of a turn ("<|return|>", "<|call|>"; or
- * "<|flush|>", "<|calls|>"), "<|end|>" ends a part of the answer: behind the reasoning comes more. */
+/* Where a turn ends with a token of its own ("<|return|>", "<|call|>"; or "<|flush|>",
+ * "<|calls|>"), "<|end|>" ends a part of the answer: behind the reasoning comes more. */
 static bool goes_on(const struct tok *tok, const char *end) {
     static const char *const pairs[][2] = {{"<|call|>", "<|return|>"}, {"<|calls|>", "<|flush|>"}};
     if (strcmp(end, "<|end|>") != 0) return false;

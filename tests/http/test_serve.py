@@ -145,7 +145,8 @@ def test_reasoning_is_ended_when_its_budget_is_spent(client):
     def ask(budget):
         reply = client.chat.completions.create(
             messages=messages, max_tokens=40, **GREEDY,
-            extra_body={'continue_final_message': True, 'thinking_budget_tokens': budget})
+            extra_body={'continue_final_message': True, 'thinking_budget_tokens': budget,
+                        'ignore_eos': True})
         message = reply.choices[0].message
         return getattr(message, 'reasoning_content', ''), message.content
     free, none = ask(-1)[0], ask(0)

@@ -184,7 +184,8 @@ CALLS = {
 MARK = 'the-question-ends'
 TOOLS = [{'type': 'function', 'function': {
     'name': name, 'description': 'd', 'parameters': {'type': 'object', 'properties': {
-        'city': {'type': 'string', 'description': 'c'}, 'n': {'type': 'integer', 'description': 'n'},
+        'city': {'type': 'string', 'description': 'c'},
+        'n': {'type': 'integer', 'description': 'n'},
         'o': {'type': 'object', 'description': 'o'}}, 'required': ['city']}}}
     for name in ('get_weather', 'add_two')]
 ARGUMENTS = [{'city': 'Paris', 'n': 3, 'o': {'a': [1, 'x']}}, {'city': 'a "b"\nc'}]
