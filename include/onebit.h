@@ -93,6 +93,8 @@ typedef struct ob_engine_options {
     bool mlock;             /* keep them in memory: never swapped out or dropped */
     const char *chat_template; /* in place of the model's: a built-in's name ("chatml", ...; see
                                docs/templates.md) or Jinja source; NULL = the model's own */
+    const char *tool_format; /* how the model writes tool calls, a name of docs/tools.md; NULL =
+                               what its chat template tells */
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
     uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
     uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
@@ -124,6 +126,8 @@ typedef struct ob_engine_info {
     uint32_t experts_used;    /* of a token */
     uint32_t threads;
     uint32_t parallel;
+    const char *tool_format;  /* how the model writes tool calls, and how it marks its reasoning: */
+    const char *reasoning_style; /* names of docs/tools.md; NULL: there is no chat template */
     const ob_error *chat_error; /* NULL, or why ob_chat_prompt fails for every request: there is no
                                  * chat template (OB_ERR_NOT_FOUND), or a broken one */
 } ob_engine_info;
@@ -308,6 +312,11 @@ typedef struct ob_request_options {
                                 * is whole and nothing may follow, whatever ignore_eos says */
     const char *grammar_after; /* copied; the grammar begins behind the first such text of the
                                 * answer ("</think>") and blanks; NULL = at once */
+    bool markers;           /* control tokens that the model's tool format or its reasoning needs
+                             * are text; else no control token is */
+    bool limit_reasoning;   /* behind reasoning_tokens of reasoning what ends it is put in, as if */
+    uint32_t reasoning_tokens; /* it had been drawn */
+    bool reasoning_open;    /* the prompt has opened the reasoning */
     bool ignore_eos;
     bool logprobs;          /* events have them: of the model's own distribution */
     bool logprobs_after;    /* of the one that the samplers left and the token was drawn from;

@@ -71,7 +71,10 @@ static ob_status read_sampling(const struct source *source, struct source_sampli
 
 PUBLIC ob_status ob_engine_check(const ob_engine_options *options, ob_error *error) {
     struct source *source;
+    const struct chat_format *format;
     ob_status s = options->chat_template ? chat_check(options->chat_template, error) : OB_OK;
+    if (s == OB_OK && options->tool_format)
+        s = chat_format_find(options->tool_format, &format, error);
     if (s != OB_OK) return s;
     s = open_source(options, &source, error);
     struct source_sampling sampling;
@@ -96,7 +99,10 @@ PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **ou
     *out = NULL;
     ob_engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
-    ob_status s = open_source(options, &e->source, error);
+    const struct chat_format *format;
+    ob_status s = options && options->tool_format
+                      ? chat_format_find(options->tool_format, &format, error) : OB_OK;
+    if (s == OB_OK) s = open_source(options, &e->source, error);
     if (s == OB_OK) s = read_sampling(e->source, &e->sampling, error);
     if (s == OB_OK) s = tok_open(e->source, &e->tok, error);
     if (s == OB_OK) s = engine_open(e->source, options, &e->engine, error);
@@ -108,8 +114,12 @@ PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **ou
         if (error) *error = e->chat_error; /* asked for, so not left for the first chat to find */
         s = e->chat_error.status;
     }
+    if (s == OB_OK && options->tool_format && e->chat)
+        s = chat_set_tool_format(e->chat, options->tool_format, error);
     if (s == OB_OK && !(e->name = model_name(e->source))) s = error_memory(error, "a name", 0);
     if (s == OB_OK) s = loop_open(e->engine, e->tok, &e->loop, error);
+    if (s == OB_OK && e->chat)
+        loop_set_chat(e->loop, chat_tool_format(e->chat), chat_thought_style(e->chat));
     if (s != OB_OK) ob_engine_close(&e);
     *out = e;
     return s;
@@ -157,6 +167,9 @@ PUBLIC void ob_engine_get_info(const ob_engine *e, ob_engine_info *info) {
                          .threads = engine_threads(e->engine),
                          .parallel = engine_parallel(e->engine),
                          .chat_error = e->chat ? NULL : &e->chat_error};
+    if (!e->chat) return;
+    info->tool_format = chat_format_name(chat_tool_format(e->chat));
+    info->reasoning_style = chat_thought_name(chat_thought_style(e->chat));
 }
 
 PUBLIC uint64_t ob_engine_kv_bytes(const ob_engine *e, uint32_t tokens) {

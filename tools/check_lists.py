@@ -42,6 +42,8 @@ LISTS = {
     'src/sample/schema/json_formats.def': List('FORMAT', '', '', ''),
     'src/sample/schema/json_keywords.def': List('KEYWORD', '', '', ''),
     'src/server/routes.def': List('ROUTE', 'src/server/routes/{}.c', 'route', 'src/server'),
+    'src/text/chat_formats.def': List('FORMAT', 'src/text/chat_{}.c', 'chat_format', 'src/text'),
+    'src/text/chat_thoughts.def': List('THOUGHT', '', '', ''),
     'src/text/ends.def': List('END', '', '', ''),
     'src/text/jinja/filters.def': List('FILTER', '', '', ''),
     'src/text/jinja/globals.def': List('GLOBAL', '', '', ''),

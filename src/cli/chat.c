@@ -290,7 +290,7 @@ static void command(struct chat_loop *loop, char *line) {
 
 static void turn(struct chat_loop *loop) {
     ob_error error;
-    ob_tokens ids = {0};
+    struct prompt asked = {0};
     struct answer answer = {0};
     struct str said = {loop->line.p, loop->line.n};
     if (conversation_add(&loop->conversation, "user", said, &error) != OB_OK) {
@@ -298,13 +298,12 @@ static void turn(struct chat_loop *loop) {
         return;
     }
     ob_status status =
-        conversation_prompt(loop->engine, &loop->conversation, &loop->options, &ids, &error);
-    if (status == OB_OK) status = generate(loop->engine, &ids, &loop->options, &answer, &error);
-    if (answer.text.n && answer.text.p[answer.text.n - 1] != '\n') putchar('\n');
+        conversation_prompt(loop->engine, &loop->conversation, &loop->options, &asked, &error);
+    if (status == OB_OK) status = generate(loop->engine, &asked, &loop->options, &answer, &error);
+    if (answer.mid_line) putchar('\n');
     fflush(stdout);
     if (status == OB_OK) {
-        struct str text = {answer.text.p ? answer.text.p : "", answer.text.n};
-        status = conversation_add(&loop->conversation, "assistant", text, &error);
+        status = conversation_add_answer(&loop->conversation, &answer, &error);
         generate_report(&answer, &loop->options);
     } else {
         conversation_drop(&loop->conversation, said.n);
@@ -313,8 +312,8 @@ static void turn(struct chat_loop *loop) {
     if (generate_context_full(&answer, &loop->options))
         cli_say("the context is full: the answer is cut, /reset starts anew");
     if (answer.output_error) loop->quit = true;
-    buf_free(&answer.text);
-    ob_tokens_free(&ids);
+    answer_free(&answer);
+    prompt_free(&asked);
 }
 
 static void take_line(struct chat_loop *loop) {

@@ -3,7 +3,7 @@
 #ifndef CLI_CHAT_H
 #define CLI_CHAT_H
 
-#include "cli/cli.h"
+#include "cli/generate.h"
 
 /* What was said, in the form that the model takes it: messages for a chat template, else the text
  * so far, which the model continues. */
@@ -22,11 +22,15 @@ void conversation_reset(struct conversation *conversation);
 /* Adds what the user ("user") or the model ("assistant") said. */
 ob_status conversation_add(struct conversation *conversation, const char *role, struct str text,
                            ob_error *error);
+/* Adds an answer: its calls and its reasoning too. */
+ob_status conversation_add_answer(struct conversation *conversation, const struct answer *answer,
+                                  ob_error *error);
 /* Takes back the last thing said. */
 void conversation_drop(struct conversation *conversation, size_t text_n);
 /* The prompt for the model's next turn. */
 ob_status conversation_prompt(const ob_engine *engine, const struct conversation *conversation,
-                              const struct options *options, ob_tokens *out, ob_error *error);
+                              const struct options *options, struct prompt *out,
+                              ob_error *error);
 
 /* Reads lines from the terminal until /quit or the end of input; returns the exit code. */
 int chat_interactive(ob_engine *engine, const struct options *options);

@@ -60,6 +60,21 @@ ob_status conversation_add(struct conversation *conversation, const char *role, 
     return OB_OK;
 }
 
+ob_status conversation_add_answer(struct conversation *conversation, const struct answer *answer,
+                                  ob_error *error) {
+    struct str text = {answer->text.p ? answer->text.p : "", answer->text.n};
+    struct str thought = {answer->thought.p ? answer->thought.p : "", answer->thought.n};
+    ob_status status = conversation_add(conversation, "assistant", text, error);
+    size_t n = json_array_size(conversation->messages);
+    json_t *message = status == OB_OK && n ? json_array_get(conversation->messages, n - 1) : NULL;
+    int failed = 0;
+    if (message && thought.n)
+        failed |= json_object_set_new(message, "reasoning_content", cli_json_text(thought));
+    if (message && json_array_size(answer->calls))
+        failed |= json_object_set(message, "tool_calls", answer->calls);
+    return failed ? error_memory(error, "a conversation", text.n) : status;
+}
+
 void conversation_drop(struct conversation *conversation, size_t text_n) {
     if (conversation->plain) {
         if (!conversation->text.p) return;
@@ -81,12 +96,14 @@ static json_t *request_of(const struct conversation *conversation, const struct 
 }
 
 ob_status conversation_prompt(const ob_engine *engine, const struct conversation *conversation,
-                              const struct options *options, ob_tokens *out, ob_error *error) {
+                              const struct options *options, struct prompt *out,
+                              ob_error *error) {
     if (conversation->plain)
         return ob_tokenize(engine, conversation->text.p ? conversation->text.p : "",
-                           conversation->text.n, true, options->special, out, error);
+                           conversation->text.n, true, options->special, &out->ids, error);
     json_t *request = request_of(conversation, options);
-    ob_status status = request ? ob_chat_prompt_json(engine, request, out, NULL, NULL, error)
+    ob_status status = request ? ob_chat_prompt_json(engine, request, &out->ids, &out->text,
+                                                   &out->text_n, error)
                                : error_memory(error, "a chat request", 1);
     json_decref(request);
     return status;

@@ -23,6 +23,7 @@ ob_engine_options cli_engine_options(const struct options *options) {
         .no_graphs = options->no_graphs,
         .no_mmap = options->no_mmap,
         .mlock = options->mlock,
+        .tool_format = options->tool_format,
     };
 }
 

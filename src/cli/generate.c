@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "cli/form.h"
+#include "cli/parts.h"
 #include "cli/sampling.h"
-#include "server/think.h"
+#include "text/chat_parse.h"
 
 struct stream {
     os_mutex lock;
@@ -33,8 +34,40 @@ static void on_event(void *user, const ob_event *event) {
     os_unlock(&s->lock);
 }
 
+void prompt_free(struct prompt *prompt) {
+    ob_tokens_free(&prompt->ids);
+    free(prompt->text);
+    *prompt = (struct prompt){0};
+}
+
+void answer_free(struct answer *answer) {
+    buf_free(&answer->text);
+    buf_free(&answer->thought);
+    json_decref(answer->calls);
+    answer->calls = NULL;
+}
+
+static void print(const struct buf *text, struct answer *out) {
+    if (!text->n || out->output_error) return;
+    out->mid_line = text->p[text->n - 1] != '\n';
+    if (fwrite(text->p, 1, text->n, stdout) != text->n || fflush(stdout) != 0)
+        out->output_error = errno ? errno : EIO;
+}
+
+/* A piece of the answer, apart or as it is. */
+static void take(struct parts *parts, const struct buf *piece, bool last, struct answer *out) {
+    struct buf shown = BUF_INIT;
+    struct str text = {piece->p ? piece->p : "", piece->n};
+    if (parts) parts_add(parts, text, last, &shown);
+    else buf_add(&out->text, text.p, text.n);
+    print(parts ? &shown : piece, out);
+    if (piece->failed || shown.failed) out->text.failed = true;
+    buf_free(&shown);
+}
+
 /* Prints until the last event. A standard output that fails ends the request. */
-static void follow(struct stream *s, ob_request *request, struct answer *out) {
+static void follow(struct stream *s, ob_request *request, struct parts *parts,
+                   struct answer *out) {
     unsigned interrupts = os_interrupts();
     bool cancelled = false;
     struct buf part = BUF_INIT;
@@ -47,11 +80,7 @@ static void follow(struct stream *s, ob_request *request, struct answer *out) {
         part = swap;
         more = s->finish == OB_FINISH_NONE;
         os_unlock(&s->lock);
-        if (part.n && !out->output_error &&
-            (fwrite(part.p, 1, part.n, stdout) != part.n || fflush(stdout) != 0))
-            out->output_error = errno ? errno : EIO;
-        if (part.failed) out->text.failed = true;
-        buf_add(&out->text, part.p, part.n);
+        take(parts, &part, !more, out);
         buf_clear(&part);
         if (!cancelled && (out->output_error || os_end() || os_interrupts() != interrupts)) {
             ob_cancel(request);
@@ -61,44 +90,47 @@ static void follow(struct stream *s, ob_request *request, struct answer *out) {
     buf_free(&part);
 }
 
-/* Whether a prompt ends by opening a thought. */
-static bool opens_thought(const ob_engine *engine, const ob_tokens *prompt) {
-    enum { LAST = 8 }; /* tokens */
-    size_t from = prompt->n > LAST ? prompt->n - LAST : 0, n;
-    char *text;
-    if (ob_detokenize(engine, prompt->id + from, prompt->n - from, true, &text, &n, NULL) != OB_OK)
-        return false;
-    bool open = think_is_open((struct str){text, n});
-    free(text);
-    return open;
+/* What closes the model's reasoning. */
+static const char *thought_end(const ob_engine *engine) {
+    ob_engine_info info;
+    ob_engine_get_info(engine, &info);
+    const struct chat_thought *style =
+        info.reasoning_style ? chat_thought_find(info.reasoning_style) : NULL;
+    return style ? chat_thought_close(style).p : NULL;
 }
 
-ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct options *options,
+ob_status generate(ob_engine *engine, const struct prompt *prompt, const struct options *options,
                    struct answer *out, ob_error *error) {
     struct stream s = {0};
+    struct parts *parts = NULL;
     ob_request *request = NULL;
     struct cli_sampling sampling;
     ob_grammar *grammar = NULL;
     ob_status status = cli_sampling_open(options, &sampling, error);
     if (status == OB_OK) status = cli_form_open(engine, options, &grammar, error);
     ob_request_options request_options = {
-        .prompt = prompt->id,
-        .prompt_n = prompt->n,
+        .prompt = prompt->ids.id,
+        .prompt_n = prompt->ids.n,
+        .markers = prompt->text != NULL,
+        .limit_reasoning = prompt->text && options->reasoning_budget >= 0,
+        .reasoning_tokens = (uint32_t)options->reasoning_budget,
         .max_tokens = (uint32_t)options->max_tokens,
         .sampling = sampling.settings,
         .grammar = grammar,
-        .grammar_after = grammar && opens_thought(engine, prompt) ? "</think>" : NULL,
         .on_event = on_event,
         .user = &s,
     };
     *out = (struct answer){.seed = request_options.sampling.seed};
     os_mutex_init(&s.lock);
     os_cond_init(&s.news);
+    if (status == OB_OK) status = parts_open(engine, prompt, options, out, &parts, error);
+    request_options.reasoning_open = parts_thinks(parts);
+    if (grammar && parts_thinks(parts)) request_options.grammar_after = thought_end(engine);
     if (status == OB_OK) status = ob_submit(engine, &request_options, &request, error);
     cli_sampling_close(&sampling);
     ob_grammar_free(&grammar);
     if (status == OB_OK) {
-        follow(&s, request, out);
+        follow(&s, request, parts, out);
         ob_release(&request);
         out->finish = s.finish;
         out->timings = s.timings;
@@ -109,6 +141,7 @@ ob_status generate(ob_engine *engine, const ob_tokens *prompt, const struct opti
             status = error_memory(error, "the answer", out->text.n);
         }
     }
+    parts_close(&parts);
     buf_free(&s.text);
     os_cond_free(&s.news);
     os_mutex_free(&s.lock);

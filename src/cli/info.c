@@ -27,9 +27,13 @@ static json_t *tokenizer_of(const struct source *source) {
                   tok_adds_bos(tok), "chat_template_bytes", (json_int_t)tok_template(tok, NULL).n);
     struct chat *chat;
     ob_status status = chat_open(tok, NULL, NULL, &chat, &error);
-    if (status == OB_OK)
+    if (status == OB_OK) {
+        json_object_set_new(out, "tool_format",
+                            json_string(chat_format_name(chat_tool_format(chat))));
+        json_object_set_new(out, "reasoning",
+                            json_string(chat_thought_name(chat_thought_style(chat))));
         chat_close(&chat);
-    else if (status != OB_ERR_NOT_FOUND)
+    } else if (status != OB_ERR_NOT_FOUND)
         json_object_set_new(out, "chat_template_error",
                             cli_json_text(str_of(ob_error_line(&error, line, sizeof line))));
     tok_close(&tok);

@@ -37,6 +37,10 @@ static void print_tokenizer(const json_t *tok) {
                text(tok, "chat_template_error", line));
     else
         puts("none");
+    if (json_object_get(tok, "tool_format"))
+        printf("  tool calls    as %s writes them; reasoning as %s does\n",
+               json_string_value(json_object_get(tok, "tool_format")),
+               json_string_value(json_object_get(tok, "reasoning")));
 }
 
 /* What the files say, and the most important of what they do not. */

@@ -15,14 +15,14 @@ static int answer_once(ob_engine *engine, const struct options *options, struct 
     ob_error error;
     struct conversation conversation;
     struct answer answer = {0};
-    ob_tokens ids = {0};
+    struct prompt asked = {0};
     int code = EXIT_OK;
     if (conversation_open(engine, options, &conversation, &error) != OB_OK ||
         conversation_add(&conversation, "user", prompt, &error) != OB_OK ||
-        conversation_prompt(engine, &conversation, options, &ids, &error) != OB_OK ||
-        generate(engine, &ids, options, &answer, &error) != OB_OK)
+        conversation_prompt(engine, &conversation, options, &asked, &error) != OB_OK ||
+        generate(engine, &asked, options, &answer, &error) != OB_OK)
         code = cli_fail_error(&error);
-    if (answer.text.n && answer.text.p[answer.text.n - 1] != '\n') putchar('\n');
+    if (answer.mid_line) putchar('\n');
     if (fflush(stdout) != 0 && !answer.output_error) answer.output_error = errno;
     if (code == EXIT_OK && answer.output_error) {
         code = cli_output_failed(answer.output_error);
@@ -32,8 +32,8 @@ static int answer_once(ob_engine *engine, const struct options *options, struct 
         if (generate_context_full(&answer, options))
             cli_say("the context is full: the answer is cut");
     }
-    buf_free(&answer.text);
-    ob_tokens_free(&ids);
+    answer_free(&answer);
+    prompt_free(&asked);
     conversation_close(&conversation);
     return code;
 }

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "onebit.h"
 #include "sample/grammar/grammar.h"
+#include "text/chat_parse.h"
 #include "text/tok.h"
 
 struct loop;
@@ -25,6 +26,10 @@ struct ob_grammar {
 /* Starts the owner thread; engine and tok must outlive the loop. */
 ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **out,
                     ob_error *error);
+/* How the model writes calls and reasoning, for requests with `markers` or `limit_reasoning`;
+ * before the first request. Without it these do nothing. */
+void loop_set_chat(struct loop *loop, const struct chat_format *format,
+                   const struct chat_thought *style);
 /* Cancels everything, joins the thread. Requests not yet released stay valid for ob_release. */
 void loop_close(struct loop **loop);
 

@@ -38,6 +38,8 @@ struct list {
 struct loop {
     struct engine *engine;
     const struct tok *tok;
+    const struct chat_format *format; /* of the model's chat template; NULL: there is none */
+    const struct chat_thought *style;
     atomic_uint refs;
     os_thread thread;
     os_mutex lock;
@@ -353,6 +355,12 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
     return s;
 }
 
+void loop_set_chat(struct loop *loop, const struct chat_format *format,
+                   const struct chat_thought *style) {
+    loop->format = format;
+    loop->style = style;
+}
+
 void loop_close(struct loop **p) {
     struct loop *loop = *p;
     if (!loop) return;
@@ -369,7 +377,8 @@ ob_status loop_submit(struct loop *loop, const ob_request_options *options, ob_r
                       ob_error *error) {
     ob_error here;
     here.status = OB_OK;
-    struct ob_request *r = request_new(loop, loop->engine, loop->tok, options, &here);
+    struct ob_request *r = request_new(loop, loop->engine, loop->tok, loop->format,
+                                       loop->style, options, &here);
     if (!r) {
         if (error) *error = here;
         return here.status;

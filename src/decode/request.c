@@ -15,6 +15,7 @@ void request_free(struct ob_request *r) {
     sample_close(&r->chain);
     constraint_close(&r->constraint);
     stop_close(&r->stop);
+    budget_close(&r->budget);
     tok_stream_free(&r->stream);
     buf_free(&r->raw);
     buf_free(&r->text);
@@ -75,7 +76,17 @@ static ob_status open_constraint(struct ob_request *r, const ob_request_options 
                                         grammars, &r->constraint, error) : s;
 }
 
+/* What is known of the model's markers. */
+static ob_status open_chat(struct ob_request *r, const struct tok *tok,
+                           const struct chat_format *format, const struct chat_thought *style,
+                           const ob_request_options *o, ob_error *error) {
+    if (o->markers) r->format = format, r->style = style;
+    if (!o->limit_reasoning || !style) return OB_OK;
+    return budget_open(tok, style, o->reasoning_tokens, o->reasoning_open, &r->budget, error);
+}
+
 struct ob_request *request_new(struct loop *loop, struct engine *engine, const struct tok *tok,
+                               const struct chat_format *format, const struct chat_thought *style,
                                const ob_request_options *o, ob_error *error) {
     if (check(engine, o, error) != OB_OK) return NULL;
     uint32_t room = engine_context(engine) - (uint32_t)o->prompt_n;
@@ -100,6 +111,7 @@ struct ob_request *request_new(struct loop *loop, struct engine *engine, const s
         OB_OK)
         goto fail;
     if (open_constraint(r, o, error) != OB_OK) goto fail;
+    if (open_chat(r, tok, format, style, o, error) != OB_OK) goto fail;
     r->start_time = os_seconds();
     return r;
 fail:
@@ -165,6 +177,7 @@ static ob_event draw(struct ob_request *r, const float *logits) {
     if (r->constraint && constraint_mask(r->constraint, &input.mask, NULL) != OB_OK)
         return (ob_event){.id = NO_MASK};
     ob_event drawn = {.id = sample_token(r->chain, &input), .top = r->top};
+    if (r->budget && drawn.id >= 0) drawn.id = budget_take(r->budget, drawn.id);
     if (r->constraint && drawn.id >= 0 && !constraint_accept(r->constraint, drawn.id))
         return (ob_event){.id = NOT_ALLOWED};
     if (r->logprobs && drawn.id >= 0)
@@ -190,6 +203,18 @@ static void explain(struct engine *engine, const struct ob_request *r, int32_t i
         error_set(error, OB_ERR_ARGUMENT, "every token is forbidden");
         error_at(error, NULL, "logit_bias", OB_NO_OFFSET);
     }
+}
+
+/* The token's text into r->raw. */
+static void add_text(struct ob_request *r, const struct tok *tok, int32_t id) {
+    struct str spelled = tok_is_control(tok, id) ? tok_text(tok, id) : (struct str){0};
+    buf_clear(&r->raw);
+    r->stream.special = spelled.n && (r->format || r->style) &&
+                        chat_format_needs(r->format, r->style, spelled);
+    tok_stream_add(&r->stream, id, &r->raw);
+    if (!r->budget) return;
+    if (spelled.n) budget_add(r->budget, spelled);
+    else budget_add(r->budget, (struct str){r->raw.p ? r->raw.p : "", r->raw.n});
 }
 
 ob_finish request_token(struct ob_request *r, struct engine *engine, const struct tok *tok,
@@ -218,8 +243,7 @@ ob_finish request_token(struct ob_request *r, struct engine *engine, const struc
         request_finish(r, OB_FINISH_ERROR, &error);
         return OB_FINISH_ERROR;
     }
-    buf_clear(&r->raw);
-    tok_stream_add(&r->stream, id, &r->raw);
+    add_text(r, tok, id);
     if (stop_add(r->stop, r->raw.p, r->raw.n, &r->text)) {
         deliver(r, &drawn, OB_FINISH_STOP, NULL);
         return OB_FINISH_STOP;

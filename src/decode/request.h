@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "decode/budget.h"
 #include "decode/constraint.h"
 #include "decode/decode.h"
 #include "decode/stop.h"
@@ -30,6 +31,9 @@ struct ob_request {
     ob_logprob *top;         /* [top_logprobs] of one event */
     uint32_t top_logprobs;
     struct stop *stop;
+    const struct chat_format *format; /* whose control tokens are text; both NULL: none */
+    const struct chat_thought *style;
+    struct budget *budget;   /* of its reasoning; NULL: none */
     struct tok_stream stream;
     struct buf raw, text;    /* of one event */
     void (*on_event)(void *, const ob_event *);
@@ -41,8 +45,9 @@ struct ob_request {
     bool done;               /* the last event was delivered */
 };
 
-/* NULL on error. */
+/* NULL on error. format and style may be NULL. */
 struct ob_request *request_new(struct loop *loop, struct engine *engine, const struct tok *tok,
+                               const struct chat_format *format, const struct chat_thought *style,
                                const ob_request_options *options, ob_error *error);
 void request_free(struct ob_request *r);
 

@@ -109,7 +109,7 @@ static void settle_options(struct engine *e, const ob_engine_options *o) {
 static ob_status open_kv(struct engine *e, ob_error *error) {
     for (uint32_t i = 0; i < e->groups; i++) {
         uint64_t pages = memory_pages(e, i, e->capacity);
-        ob_status s = parts_open_kv(e, i, pages, error);
+        ob_status s = engine_parts_open_kv(e, i, pages, error);
         if (s != OB_OK) return s;
         if (!pages_init(&e->group[i].pages, (uint32_t)pages))
             return error_memory(error, "page tables", pages * 4);
@@ -124,7 +124,7 @@ static ob_status open_step(struct engine *e, ob_error *error) {
     e->step_seq = arena_array(&e->arena, e->parallel, sizeof *e->step_seq);
     if (!e->id || !e->pos || !e->row || !e->step_seq)
         return error_memory(error, "a step", e->step_tokens);
-    return parts_prepare(e, error);
+    return engine_parts_prepare(e, error);
 }
 
 /* only: nothing is going to run. */
@@ -136,7 +136,7 @@ static ob_status plan(struct engine *e, const struct source *source,
     if (s != OB_OK) return s;
     settle_options(e, options);
     s = model_check_kv(e->model, e->kv_type, error);
-    if (s == OB_OK) s = parts_open(e, options, error);
+    if (s == OB_OK) s = engine_parts_open(e, options, error);
     return s == OB_OK ? memory_plan(e, options, error) : s;
 }
 
@@ -186,7 +186,7 @@ ob_status engine_open(const struct source *source, const ob_engine_options *opti
     struct engine *e = calloc(1, sizeof *e);
     if (!e) return error_memory(error, "an engine", sizeof *e);
     ob_status s = plan(e, source, options, false, error);
-    if (s == OB_OK) s = parts_bind(e, options, error);
+    if (s == OB_OK) s = engine_parts_bind(e, options, error);
     if (s == OB_OK) s = open_kv(e, error);
     if (s == OB_OK) s = open_step(e, error);
     if (s != OB_OK) engine_close(&e);
@@ -197,7 +197,7 @@ ob_status engine_open(const struct source *source, const ob_engine_options *opti
 void engine_close(struct engine **engine) {
     struct engine *e = *engine;
     if (!e) return;
-    parts_close(e);
+    engine_parts_close(e);
     for (uint32_t i = 0; e->group && i < e->groups; i++) pages_close(&e->group[i].pages);
     model_close(&e->model);
     arena_free(&e->arena);

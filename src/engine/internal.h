@@ -65,18 +65,18 @@ struct seq {
 /* ---- parts.c ---- */
 
 /* Opens the devices, and says which nodes each runs. */
-ob_status parts_open(struct engine *e, const ob_engine_options *o, ob_error *error);
-ob_status parts_bind(struct engine *e, const ob_engine_options *o, ob_error *error);
+ob_status engine_parts_open(struct engine *e, const ob_engine_options *o, ob_error *error);
+ob_status engine_parts_bind(struct engine *e, const ob_engine_options *o, ob_error *error);
 /* The buffers of a group. */
-ob_status parts_open_kv(struct engine *e, uint32_t group, uint64_t pages, ob_error *error);
-ob_status parts_prepare(struct engine *e, ob_error *error);
-void parts_close(struct engine *e);
+ob_status engine_parts_open_kv(struct engine *e, uint32_t group, uint64_t pages, ob_error *error);
+ob_status engine_parts_prepare(struct engine *e, ob_error *error);
+void engine_parts_close(struct engine *e);
 /* A step through all of them. */
-ob_status parts_run(struct engine *e, const struct step *step, const float **logits,
+ob_status engine_parts_run(struct engine *e, const struct step *step, const float **logits,
                     ob_error *error);
 /* NULL of NO_VALUE. */
-const float *parts_output(const struct engine *e, value_id v);
-bool parts_copy_page(const struct engine *e, uint32_t group, uint32_t to, uint32_t from);
+const float *engine_parts_output(const struct engine *e, value_id v);
+bool engine_parts_copy_page(const struct engine *e, uint32_t group, uint32_t to, uint32_t from);
 
 /* ---- fits.c: parts whose device has memory of its own ---- */
 

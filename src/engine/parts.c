@@ -134,7 +134,7 @@ static ob_status split(struct engine *e, const ob_engine_options *o, ob_error *e
     return s;
 }
 
-ob_status parts_open(struct engine *e, const ob_engine_options *o, ob_error *error) {
+ob_status engine_parts_open(struct engine *e, const ob_engine_options *o, ob_error *error) {
     e->parts = 1;
     e->part[0] = (struct part){.type = e->type};
     if (o->gpu_layers && strcmp(e->type->name, "cpu") == 0)
@@ -148,7 +148,7 @@ ob_status parts_open(struct engine *e, const ob_engine_options *o, ob_error *err
     return s;
 }
 
-ob_status parts_bind(struct engine *e, const ob_engine_options *o, ob_error *error) {
+ob_status engine_parts_bind(struct engine *e, const ob_engine_options *o, ob_error *error) {
     struct source_load load = {.copy = o->no_mmap, .lock = o->mlock, .progress = o->progress,
                                .user = o->progress_user};
     ob_status s = source_load(e->model->source, &load, error);
@@ -165,7 +165,7 @@ ob_status parts_bind(struct engine *e, const ob_engine_options *o, ob_error *err
     return s;
 }
 
-ob_status parts_open_kv(struct engine *e, uint32_t group, uint64_t pages, ob_error *error) {
+ob_status engine_parts_open_kv(struct engine *e, uint32_t group, uint64_t pages, ob_error *error) {
     for (uint32_t i = 0; i < e->parts; i++) {
         struct part *p = &e->part[i];
         if (p->page_bytes[group] == 0) continue;
@@ -176,7 +176,7 @@ ob_status parts_open_kv(struct engine *e, uint32_t group, uint64_t pages, ob_err
     return OB_OK;
 }
 
-ob_status parts_prepare(struct engine *e, ob_error *error) {
+ob_status engine_parts_prepare(struct engine *e, ob_error *error) {
     ob_status s = OB_OK;
     for (uint32_t i = 0; s == OB_OK && i < e->parts; i++) {
         struct part *p = &e->part[i];
@@ -198,7 +198,7 @@ static void close_part(struct engine *e, uint32_t k) {
     if (p->device) p->type->close(&p->device);
 }
 
-void parts_close(struct engine *e) {
+void engine_parts_close(struct engine *e) {
     for (uint32_t i = e->parts; i-- > 0;) close_part(e, i);
 }
 
@@ -215,7 +215,7 @@ static ob_status hand_on(struct engine *e, const struct step *step, ob_error *er
     return s;
 }
 
-ob_status parts_run(struct engine *e, const struct step *step, const float **logits,
+ob_status engine_parts_run(struct engine *e, const struct step *step, const float **logits,
                     ob_error *error) {
     ob_status s = OB_OK;
     for (uint32_t i = 0; s == OB_OK && i < e->parts; i++) {
@@ -226,12 +226,12 @@ ob_status parts_run(struct engine *e, const struct step *step, const float **log
     return s;
 }
 
-const float *parts_output(const struct engine *e, value_id v) {
+const float *engine_parts_output(const struct engine *e, value_id v) {
     const struct part *last = &e->part[e->parts - 1];
     return v == NO_VALUE ? NULL : last->type->output(last->device, last->plan, v);
 }
 
-bool parts_copy_page(const struct engine *e, uint32_t group, uint32_t to, uint32_t from) {
+bool engine_parts_copy_page(const struct engine *e, uint32_t group, uint32_t to, uint32_t from) {
     for (uint32_t i = 0; i < e->parts; i++) {
         const struct part *p = &e->part[i];
         size_t bytes = p->page_bytes[group];

@@ -85,7 +85,7 @@ static bool copy_states(struct seq *seq, uint32_t to, uint32_t from) {
     const struct engine *e = seq->engine;
     for (uint32_t g = 0; g < e->groups; g++) {
         if (group_of(seq, g)->kind != CACHE_STATE) continue;
-        if (!parts_copy_page(e, g, seq->page[g][to], seq->page[g][from])) return false;
+        if (!engine_parts_copy_page(e, g, seq->page[g][to], seq->page[g][from])) return false;
     }
     return true;
 }

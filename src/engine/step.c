@@ -65,7 +65,7 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
             e->pos[step.tokens++] = seq->length + k;
         }
     }
-    s = parts_run(e, &step, logits, error);
+    s = engine_parts_run(e, &step, logits, error);
     for (uint32_t i = 0; i < items; i++) {
         struct seq *seq = item[i].seq;
         uint32_t before = seq->length;
@@ -81,11 +81,11 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
 }
 
 const float *engine_embedding(const struct engine *e) {
-    return parts_output(e, e->model->graph.embedding);
+    return engine_parts_output(e, e->model->graph.embedding);
 }
 
 const float *engine_pooled(const struct engine *e, uint32_t *cols) {
     const struct graph *g = &e->model->graph;
     *cols = g->pooled == NO_VALUE ? 0 : g->value[g->pooled].cols;
-    return parts_output(e, g->pooled);
+    return engine_parts_output(e, g->pooled);
 }

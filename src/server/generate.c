@@ -48,8 +48,12 @@ struct generation {
     ob_timings timings;
     ob_error error;       /* why it failed, if it did */
     /* of the wording: the I/O thread's or generation_end's */
-    struct think think;
+    struct chat_parser *parser;
+    const struct chat_thought *keep; /* its markers stay in the text, with the reasoning */
+    bool kept;                       /* the opening one has come, the closing one not yet */
     struct buf taken, thought, text;
+    json_t *calls;    /* of a whole answer */
+    struct buf *out;  /* of a stream, while it is read */
     size_t offset; /* of the log probabilities */
     bool opened;
 };
@@ -82,8 +86,9 @@ static json_t *usage_json(const ob_timings *t) {
                      "prompt_tokens_details", "cached_tokens", (json_int_t)t->cache_n);
 }
 
-static const char *finish_word(ob_finish finish) {
-    return finish == OB_FINISH_LENGTH ? "length" : "stop";
+static const char *finish_word(const struct generation *g) {
+    if (g->finish == OB_FINISH_LENGTH) return "length";
+    return chat_parser_calls(g->parser) ? "tool_calls" : "stop";
 }
 
 /* What every object of an answer has; choice NULL: out of memory. */
@@ -114,6 +119,55 @@ static unsigned failure(struct generation *g, char *line, size_t size) {
     return reply_status_of(&g->error);
 }
 
+/* ---- the parts of an answer ------------------------------------------------------------------ */
+
+/* "deepseek-legacy": the reasoning is in the text too, between its markers. */
+static void keep_thought(struct generation *g, const struct chat_event *event) {
+    bool thinks = event && event->kind == CHAT_REASONING;
+    struct str mark = thinks ? chat_thought_open(g->keep) : chat_thought_close(g->keep);
+    if (thinks != g->kept) buf_add(&g->text, mark.p, mark.n);
+    if (thinks) buf_add(&g->text, event->text.p, event->text.n);
+    g->kept = thinks;
+}
+
+static void add_call(struct generation *g, const struct chat_event *event) {
+    json_t *call;
+    if (event->kind == CHAT_TOOL) {
+        call = json_pack("{s:o, s:s, s:{s:o, s:s}}", "id", clean_json(event->id), "type",
+                         "function", "function", "name", clean_json(event->name), "arguments", "");
+        if (json_array_append_new(g->calls, call) != 0) g->text.failed = true;
+        return;
+    }
+    call = json_object_get(json_array_get(g->calls, event->index), "function");
+    if (json_object_set_new(call, "arguments", clean_json(event->text)) != 0)
+        g->text.failed = true;
+}
+
+static void put_pieces(struct generation *g, struct buf *out);
+static void put_chunk(struct generation *g, struct buf *out, json_t *choice);
+
+/* What the parser tells. */
+static void on_part(void *user, const struct chat_event *event) {
+    struct generation *g = user;
+    if (g->keep) keep_thought(g, event);
+    if (event->kind == CHAT_REASONING) {
+        buf_add(&g->thought, event->text.p, event->text.n);
+    } else if (event->kind == CHAT_CONTENT) {
+        buf_add(&g->text, event->text.p, event->text.n);
+    } else if (!g->stream) {
+        add_call(g, event);
+    } else if (g->out) {
+        put_pieces(g, g->out); /* what came before */
+        put_chunk(g, g->out, g->wording->piece(event));
+    }
+}
+
+static void parts_end(struct generation *g) {
+    chat_parser_end(g->parser);
+    if (g->keep && g->kept) keep_thought(g, NULL);
+    if (chat_parser_failed(g->parser)) g->text.failed = true;
+}
+
 /* ---- a stream -------------------------------------------------------------------------------- */
 
 /* Log probabilities that no choice has yet go to this one. */
@@ -130,13 +184,14 @@ static void put_chunk(struct generation *g, struct buf *out, json_t *choice) {
     sse_json(out, object_json(g, g->wording->chunk, json_pack("[o]", choice)));
 }
 
-/* Chunks of what think_add and think_end have told apart. */
+/* Chunks of the reasoning and the text that were told. */
 static void put_pieces(struct generation *g, struct buf *out) {
     struct buf *part[] = {&g->thought, &g->text};
     for (size_t i = 0; i < 2; i++) {
+        struct chat_event event = {.kind = i ? CHAT_CONTENT : CHAT_REASONING,
+                                   .text = {part[i]->p, part[i]->n}};
         if (part[i]->failed) out->failed = true;
-        if (part[i]->n)
-            put_chunk(g, out, g->wording->piece((struct str){part[i]->p, part[i]->n}, i == 0));
+        if (part[i]->n) put_chunk(g, out, g->wording->piece(&event));
         buf_clear(part[i]);
     }
 }
@@ -148,9 +203,9 @@ static void put_end(struct generation *g, struct buf *out) {
         sse_json(out, reply_error_json(status, NULL, line, NULL, NULL));
         return;
     }
-    think_end(&g->think, &g->thought, &g->text);
+    parts_end(g);
     put_pieces(g, out);
-    json_t *choice = g->wording->ending(finish_word(g->finish));
+    json_t *choice = g->wording->ending(finish_word(g));
     add_logprobs(g, choice);
     json_t *last = object_json(g, g->wording->chunk, json_pack("[o]", choice));
     json_object_set_new(last, "timings", timings_json(&g->timings));
@@ -176,18 +231,19 @@ static enum http_more stream_read(void *user, struct buf *out) {
     if (cut) return HTTP_BREAK;
     if (!g->opened && g->wording->opening) put_chunk(g, out, g->wording->opening());
     g->opened = true;
+    g->out = out;
     struct piece_head head;
     for (size_t at = 0; at < g->taken.n; at += head.text + head.records) {
         memcpy(&head, g->taken.p + at, sizeof head);
         at += sizeof head;
         buf_add(&g->records, g->taken.p + at + head.text, head.records);
-        think_add(&g->think, (struct str){g->taken.p + at, head.text}, &g->thought, &g->text);
+        chat_parser_add(g->parser, (struct str){g->taken.p + at, head.text});
         put_pieces(g, out);
     }
-    if (g->records.failed) out->failed = true;
-    if (!ended) return HTTP_WAIT;
-    put_end(g, out);
-    return HTTP_END;
+    if (g->records.failed || chat_parser_failed(g->parser)) out->failed = true;
+    if (ended) put_end(g, out);
+    g->out = NULL;
+    return ended ? HTTP_END : HTTP_WAIT;
 }
 
 /* ---- the engine's thread --------------------------------------------------------------------- */
@@ -244,12 +300,14 @@ static void answer_whole(struct generation *g) {
         reply_error(g->x, status, line);
         return;
     }
-    think_add(&g->think, (struct str){g->pending.p, g->pending.n}, &g->thought, &g->text);
-    think_end(&g->think, &g->thought, &g->text);
+    g->calls = json_array();
+    chat_parser_add(g->parser, (struct str){g->pending.p, g->pending.n});
+    parts_end(g);
     json_t *choice = NULL;
-    if (!g->thought.failed && !g->text.failed)
-        choice = g->wording->answer((struct str){g->thought.p, g->thought.n},
-                                    (struct str){g->text.p, g->text.n}, finish_word(g->finish));
+    const struct said said = {.thought = {g->thought.p, g->thought.n},
+                              .text = {g->text.p, g->text.n}, .calls = g->calls,
+                              .finish = finish_word(g)};
+    if (!g->thought.failed && !g->text.failed) choice = g->wording->answer(&said);
     add_logprobs(g, choice);
     json_t *json = object_json(g, g->wording->whole, json_pack("[o]", choice));
     json_object_set_new(json, "usage", usage_json(&g->timings));
@@ -300,7 +358,8 @@ static void on_hangup(void *user) {
 
 static void generation_free(void *user) {
     struct generation *g = user;
-    think_free(&g->think);
+    chat_parser_free(&g->parser);
+    json_decref(g->calls);
     buf_free(&g->pending);
     buf_free(&g->records);
     buf_free(&g->taken);
@@ -352,22 +411,43 @@ static void submitted(struct generation *g, ob_request *request) {
     if (end) server_push(g->server, &g->end);
 }
 
+/* Who tells the parts of the answer apart. */
+static ob_status open_parser(struct generation *g, const ob_engine_info *info,
+                             const json_t *request, const struct params *params,
+                             const struct opening *opening, ob_error *error) {
+    bool split = opening->chat && strcmp(params->reasoning_format, "none") != 0;
+    struct chat_parser_options options = {
+        .style = split ? opening->style : NULL, .begin = opening->begin,
+        .prompt = {opening->prompt, opening->prompt_n}, .calls = opening->chat && params->calls,
+        .live = g->stream, .single = params->single_call, .seed = os_random(), .on = on_part,
+        .user = g};
+    if (options.calls) options.tools = json_object_get(request, "tools");
+    if (opening->chat && info->tool_format && (split || options.calls))
+        chat_format_find(info->tool_format, &options.format, NULL);
+    if (split && strcmp(params->reasoning_format, "deepseek-legacy") == 0) g->keep = options.style;
+    g->parser = chat_parser_new(&options);
+    return g->parser ? OB_OK : error_memory(error, "an answer", 0);
+}
+
 /* Has answered, or has submitted and will. */
 static void run(struct generation *g, ob_engine *engine, const json_t *request,
                 const struct params *params) {
     ob_error error;
     ob_tokens prompt = {0};
     ob_grammar *grammar = NULL;
+    struct opening opening = {.begin = CHAT_BEGIN_CONTENT};
     ob_engine_info info;
     ob_request *handle;
     struct http_exchange *x = g->x;
     g->engine = engine;
     ob_engine_get_info(engine, &info);
+    if (info.reasoning_style) opening.style = chat_thought_find(info.reasoning_style);
     ob_status s =
         info.encoder ? error_set(&error, OB_ERR_UNSUPPORTED,
                                  "this model reads texts and writes none: POST /v1/embeddings")
-                     : g->wording->prompt(engine, request, params, &prompt, &g->think.state,
-                                          &error);
+                     : g->wording->prompt(engine, request, params, &prompt, &opening, &error);
+    if (s == OB_OK) s = open_parser(g, &info, request, params, &opening, &error);
+    free(opening.prompt);
     if (s == OB_OK && prompt.n >= info.context) {
         server_leave(g->server, g);
         reply_too_long(x, prompt.n, info.context);
@@ -375,7 +455,8 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
         return;
     }
     if (s == OB_OK) s = form_open(engine, &params->form, &grammar, &error);
-    bool thinks = g->think.state == THINK_INSIDE;
+    bool thinks = opening.style && opening.begin == CHAT_BEGIN_REASONING;
+    const char *after = thinks ? chat_thought_close(opening.style).p : NULL;
     if (s == OB_OK) {
         http_hold(x);
         s = ob_submit(engine,
@@ -383,8 +464,14 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
                                             .max_tokens = params->max_tokens,
                                             .sampling = params->sampling, .stop = params->stop,
                                             .stop_n = params->stops, .grammar = grammar,
-                                            .grammar_after = thinks ? "</think>" : NULL,
+                                            .grammar_after = after,
                                             .ignore_eos = params->ignore_eos,
+                                            .markers = opening.chat,
+                                            .limit_reasoning = opening.chat &&
+                                                               params->limit_reasoning,
+                                            .reasoning_tokens = params->reasoning_tokens,
+                                            .reasoning_open =
+                                                opening.begin == CHAT_BEGIN_REASONING,
                                             .logprobs = params->logprobs,
                                             .logprobs_after = params->logprobs_after,
                                             .top_logprobs = params->top_logprobs,
@@ -418,6 +505,7 @@ void generation_start(struct server *server, struct http_exchange *x,
     http_drop_body(x);
     ob_sampling defaults = server_sampling(server);
     if (s == OB_OK) s = params_read(request, &defaults, &params, &error);
+    if (s == OB_OK) server_set_reasoning(server, &params);
     struct generation *g = s == OB_OK ? generation_new(server, x, wording, &params) : NULL;
     ob_engine *engine = g ? server_enter(server, g) : NULL;
     if (s != OB_OK) reply_ob_error(x, &error);

@@ -16,6 +16,8 @@ int64_t server_created(const struct server *server); /* seconds since 1970 */
 const ob_engine *server_loaded(struct server *server);
 /* What requests do not set. Only once it is loaded; strings live as long as the engine. */
 ob_sampling server_sampling(struct server *server);
+/* What the request does not say of reasoning. */
+void server_set_reasoning(const struct server *server, struct params *params);
 void server_push(struct server *server, struct job *job);
 
 /* A generation uses the engine between the two. NULL: the server stops. */

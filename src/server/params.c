@@ -113,19 +113,55 @@ static ob_status read_word(const json_t *request, const char *field, const char 
 }
 
 static ob_status read_words(const json_t *request, struct params *out, ob_error *error) {
-    static const char *const formats[] = {"auto", "deepseek", "none", NULL};
+    static const char *const formats[] = {"auto", "deepseek", "deepseek-legacy", "none", NULL};
     static const char *const choices[] = {"auto", "none", NULL};
-    const char *format, *choice;
+    const char *choice;
+    const json_t *tools = get(request, "tools"), *parallel = get(request, "parallel_tool_calls");
     const json_t *model = get(request, "model");
     if (model && !json_is_string(model)) return params_refuse(error, "model", model, "a string");
     ob_status s = read_word(request, "reasoning_format", formats,
-                            "\"auto\", \"deepseek\" or \"none\"", &format, error);
+                            "\"auto\", \"deepseek\", \"deepseek-legacy\" or \"none\"",
+                            &out->reasoning_format, error);
+    if (!get(request, "reasoning_format")) out->reasoning_format = NULL;
+    /* A call is forced by a grammar of the tool format: a place for it is chat_parse_impl.h. */
     if (s == OB_OK)
         s = read_word(request, "tool_choice", choices,
-                      "\"auto\" or \"none\" (a tool cannot be forced)", &choice, error);
+                      "\"auto\" or \"none\" (a call cannot be forced yet)", &choice, error);
+    if (s == OB_OK && parallel && !json_is_boolean(parallel))
+        s = params_refuse(error, "parallel_tool_calls", parallel, "true or false");
     if (s != OB_OK) return s;
-    out->split_thought = strcmp(format, "none") != 0;
     out->drop_tools = strcmp(choice, "none") == 0;
+    out->calls = !out->drop_tools && json_array_size(tools) > 0;
+    out->single_call = json_is_false(parallel);
+    return OB_OK;
+}
+
+/* ---- reasoning ------------------------------------------------------------------------------- */
+
+/* Tokens of reasoning; the first name that is there counts. -1: no limit. */
+static ob_status read_budget(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *reasoning = get(request, "reasoning");
+    const struct {
+        const char *field;
+        const json_t *value;
+    } fields[] = {
+        {"thinking_budget_tokens", get(request, "thinking_budget_tokens")},
+        {"reasoning_budget_tokens", get(request, "reasoning_budget_tokens")},
+        {"reasoning.max_tokens", json_is_object(reasoning) ? get(reasoning, "max_tokens") : NULL},
+    };
+    if (reasoning && !json_is_object(reasoning))
+        return params_refuse(error, "reasoning", reasoning, "an object");
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        json_int_t n = json_integer_value(fields[i].value);
+        if (!fields[i].value) continue;
+        if (!json_is_integer(fields[i].value) || n < -1 || n > INT32_MAX)
+            return params_refuse(error, fields[i].field, fields[i].value,
+                                 "a number of tokens, or -1: no limit");
+        out->limit_reasoning = n >= 0;
+        out->free_reasoning = n < 0;
+        out->reasoning_tokens = n < 0 ? 0 : (uint32_t)n;
+        break;
+    }
     return OB_OK;
 }
 
@@ -226,6 +262,7 @@ ob_status params_read(const json_t *request, const ob_sampling *defaults, struct
     if (s == OB_OK) s = read_max_tokens(request, &out->max_tokens, error);
     if (s == OB_OK) s = read_flags(request, out, error);
     if (s == OB_OK) s = read_words(request, out, error);
+    if (s == OB_OK) s = read_budget(request, out, error);
     if (s == OB_OK) s = read_stop(request, out, error);
     if (s == OB_OK) s = form_read(request, &out->form, error);
     if (s == OB_OK) s = read_logprobs(request, out, error);

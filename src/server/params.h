@@ -21,8 +21,12 @@ struct params {
     size_t stops;
     bool ignore_eos, stream, include_usage;
     bool parse_special; /* control tokens written in a prompt count as such */
-    bool split_thought; /* a leading <think> block is not part of the answer */
+    const char *reasoning_format; /* NULL: the request names none */
+    bool limit_reasoning, free_reasoning; /* it wants a limit, or none; neither: it does not say */
+    uint32_t reasoning_tokens;
     bool drop_tools;    /* tool_choice "none" */
+    bool calls;         /* there are tools and they may be called */
+    bool single_call;   /* parallel_tool_calls is false */
     bool logprobs, logprobs_after; /* post_sampling_probs */
     uint32_t top_logprobs;
     struct form form;    /* what the answer may be */

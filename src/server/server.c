@@ -68,6 +68,15 @@ ob_sampling server_sampling(struct server *server) {
     return sampling;
 }
 
+void server_set_reasoning(const struct server *server, struct params *params) {
+    const struct server_options *o = &server->options;
+    if (!params->reasoning_format)
+        params->reasoning_format = o->reasoning_format ? o->reasoning_format : "auto";
+    if (params->limit_reasoning || params->free_reasoning) return;
+    params->limit_reasoning = o->limit_reasoning;
+    params->reasoning_tokens = o->reasoning_tokens;
+}
+
 void server_push(struct server *server, struct job *job) { queue_push(server->queue, job); }
 
 ob_engine *server_enter(struct server *server, struct generation *g) {

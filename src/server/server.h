@@ -11,6 +11,9 @@ struct server_options {
     const char *host;         /* a name or address of this machine; NULL: 127.0.0.1 */
     uint16_t port;            /* 0: any free one */
     const char *alias;        /* the model's id in the API; NULL: the file's name without .gguf */
+    const char *reasoning_format; /* of requests that name none; NULL: "auto" */
+    bool limit_reasoning;     /* of requests that do not say: to so many tokens */
+    uint32_t reasoning_tokens;
     ob_engine_options engine; /* with the model's path; progress is called on another thread */
     /* One line for the user, without newline ("ready on http://127.0.0.1:8000"); any thread. */
     void (*notice)(void *user, const char *line);

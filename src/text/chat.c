@@ -18,6 +18,8 @@ struct chat {
     const char *model;
     char *override;           /* ours */
     struct form plain, tools; /* tools.jinja: NULL if the model has no template for them */
+    const struct chat_format *format;
+    const struct chat_thought *style;
 };
 
 /* "FILE: chat template line 3: ..." from the "line 3" of the template engine. */
@@ -90,7 +92,10 @@ static ob_status open_forms(struct chat *chat, ob_error *error) {
     }
     ob_status status = chat_form_open(tok, plain, &chat->plain, error);
     if (!status && tools.n) status = chat_form_open(tok, tools, &chat->tools, error);
-    return status ? blame(error, chat->model, status) : OB_OK;
+    if (status) return blame(error, chat->model, status);
+    chat->format = chat_detect(tok, tools.n ? &chat->tools : &chat->plain);
+    chat->style = chat_thought_of(chat->format, plain);
+    return OB_OK;
 }
 
 ob_status chat_open(const struct tok *tok, const char *override, const char *model,
@@ -119,6 +124,15 @@ void chat_close(struct chat **chat) {
     free(*chat);
     *chat = NULL;
 }
+
+ob_status chat_set_tool_format(struct chat *chat, const char *name, ob_error *error) {
+    ob_status status = chat_format_find(name, &chat->format, error);
+    if (!status) chat->style = chat_thought_of(chat->format, chat->plain.source);
+    return status;
+}
+
+const struct chat_format *chat_tool_format(const struct chat *chat) { return chat->format; }
+const struct chat_thought *chat_thought_style(const struct chat *chat) { return chat->style; }
 
 /* ---- the last message, to be continued ---- */
 

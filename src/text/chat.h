@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "text/chat_parse.h"
 #include "text/tok.h"
 
 struct chat;
@@ -30,6 +31,11 @@ ob_status chat_check(const char *name_or_source, ob_error *error);
 ob_status chat_open(const struct tok *tok, const char *override, const char *model,
                     struct chat **out, ob_error *error);
 void chat_close(struct chat **chat);
+/* How the model writes tool calls and reasoning: found out from the template, or as set by name
+ * before the chat is shared (OB_ERR_NOT_FOUND with the names there are). */
+ob_status chat_set_tool_format(struct chat *chat, const char *name, ob_error *error);
+const struct chat_format *chat_tool_format(const struct chat *chat);
+const struct chat_thought *chat_thought_style(const struct chat *chat);
 /* text may be NULL; appended otherwise. ids as for tok_encode. Errors in the request name the field
  * in `where` ("messages[2].content") with OB_ERR_ARGUMENT. */
 ob_status chat_prompt(const struct chat *chat, const json_t *request, ob_tokens *ids,

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "text/chat.h"
+#include "text/chat_parse.h"
 #include "text/jinja/jinja.h"
 
 /* A template and what it understands. */
@@ -24,6 +25,9 @@ void chat_form_close(struct form *form);
 /* data: the template's names. Appends to text and trust (may be NULL). */
 ob_status chat_render(const struct tok *tok, const struct jinja *jinja, const json_t *data,
                       struct buf *text, struct buf *trust, ob_error *error);
+
+/* chat_detect.c: how the model writes tool calls. */
+const struct chat_format *chat_detect(const struct tok *tok, const struct form *form);
 
 /* Ends the message that is to be continued, so that it is found in what the template made of it;
  * the space shows whether the template trims. */

@@ -49,9 +49,22 @@ void tok_mark_end(struct tok *tok, int32_t id) {
     added_set_control(&tok->normalized, id);
 }
 
+/* Where a turn ends with a token of its own ("<|return|>", "<|call|>"; or "<|flush|>",
+ * "<|calls|>"), "<|end|>" ends a part of the answer: behind the reasoning comes more. */
+static bool goes_on(const struct tok *tok, const char *end) {
+    static const char *const pairs[][2] = {{"<|call|>", "<|return|>"}, {"<|calls|>", "<|flush|>"}};
+    if (strcmp(end, "<|end|>") != 0) return false;
+    for (size_t i = 0; i < 2; i++)
+        if (vocab_find(&tok->vocab, str_of(pairs[i][0])) >= 0 &&
+            vocab_find(&tok->vocab, str_of(pairs[i][1])) >= 0)
+            return true;
+    return false;
+}
+
 void tok_find_ends(struct tok *tok) {
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         int32_t id = vocab_find(&tok->vocab, str_of(ends[i]));
-        if (id >= 0 && tok->vocab.kind[id] == TOK_CONTROL) tok_mark_end(tok, id);
+        if (id >= 0 && tok->vocab.kind[id] == TOK_CONTROL && !goes_on(tok, ends[i]))
+            tok_mark_end(tok, id);
     }
 }

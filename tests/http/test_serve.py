@@ -115,6 +115,48 @@ def test_a_prompt_seen_before_is_not_computed_again(client):
     assert second.usage.prompt_tokens_details.cached_tokens == second.usage.prompt_tokens - 1
 
 
+WEATHER = [{'type': 'function', 'function': {
+    'name': 'get_weather', 'description': 'Get the weather of a city', 'parameters': {
+        'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}}}]
+
+
+def test_the_model_calls_a_tool(client):
+    """A call, whole and streamed, and its result back into the conversation."""
+    messages = [{'role': 'user', 'content': 'What is the weather in Paris?'}]
+    fields = dict(GREEDY, tools=WEATHER, max_tokens=60)
+    choice, = client.chat.completions.create(messages=messages, **fields).choices
+    call, = choice.message.tool_calls
+    assert choice.finish_reason == 'tool_calls' and call.function.name == 'get_weather'
+    assert call.function.arguments == '{"city": "Paris"}'
+    chunks = list(client.chat.completions.create(messages=messages, stream=True, **fields))
+    parts = [p for c in chunks for p in c.choices[0].delta.tool_calls or []]
+    assert parts[0].id and parts[0].function.name == 'get_weather'
+    assert ''.join(p.function.arguments for p in parts) == call.function.arguments
+    assert chunks[-1].choices[0].finish_reason == 'tool_calls'
+    messages += [choice.message.model_dump(exclude_none=True),
+                 {'role': 'tool', 'tool_call_id': call.id, 'content': 'sunny, 21 C'}]
+    assert client.chat.completions.create(messages=messages, **fields).usage.prompt_tokens > 200
+
+
+def test_reasoning_is_ended_when_its_budget_is_spent(client):
+    """The model does not think by itself: it goes on with reasoning that was begun."""
+    messages = [{'role': 'user', 'content': 'Count.'},
+                {'role': 'assistant', 'content': '<think>One, two, three,'}]
+    def ask(budget):
+        reply = client.chat.completions.create(
+            messages=messages, max_tokens=40, **GREEDY,
+            extra_body={'continue_final_message': True, 'thinking_budget_tokens': budget,
+                        'ignore_eos': True})
+        message = reply.choices[0].message
+        return getattr(message, 'reasoning_content', ''), message.content
+    free, none = ask(-1)[0], ask(0)
+    assert none[0] == '' and none[1]
+    for budget in 1, 6:
+        thought, answer = ask(budget)
+        assert answer and free.startswith(thought) and thought
+        assert ask(budget) == (thought, answer)
+
+
 def test_tools_reach_the_template(client):
     tools = [{'type': 'function', 'function': {'name': 'weather', 'parameters': {}}}]
     plain = chat(client, 'Hello', max_tokens=1).usage.prompt_tokens

@@ -122,6 +122,69 @@ def test_thought_is_told_from_the_answer(fake):
     assert message['content'] == '' and message['reasoning_content'] == 'go <think>'
 
 
+# The fake says what it is asked: here, what a model with Hermes' tool format would.
+WEATHER = [{'type': 'function', 'function': {'name': 'weather', 'parameters': {
+    'type': 'object', 'properties': {'city': {'type': 'string'}}}}}]
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+
+
+def joined_calls(events):
+    """The calls, the content and the finish of a stream, put together as clients do."""
+    calls, content = [], ''
+    for choice in (e['choices'][0] for e in events):
+        content += choice['delta'].get('content') or ''
+        for part in choice['delta'].get('tool_calls', []):
+            if 'id' in part:
+                assert part['index'] == len(calls) and part['type'] == 'function'
+                calls.append({'name': part['function']['name'], 'arguments': ''})
+            calls[part['index']]['arguments'] += part['function']['arguments']
+    return calls, content, choice['finish_reason']
+
+
+@pytest.mark.parametrize('text, names, content', [
+    (CALL, ['weather'], None), ('Hm.\n' + CALL + '\n' + CALL, ['weather'] * 2, 'Hm.'),
+    (CALL.replace('weather', 'unknown'), ['unknown'], None),
+    ('<think>so</think>' + CALL, ['weather'], None), ('no call', [], 'no call'),
+    ('<tool_call>{"name": 1}</tool_call>', [], '<tool_call>{"name": 1}</tool_call>')])
+def test_tool_calls(fake, text, names, content):
+    choice = fake.chat(text, tools=WEATHER).json['choices'][0]
+    calls = choice['message'].get('tool_calls', [])
+    assert [c['function']['name'] for c in calls] == names
+    assert all(json.loads(c['function']['arguments']) == {'city': 'Paris'} for c in calls)
+    assert len({c['id'] for c in calls}) == len(calls) and all(c['id'] for c in calls)
+    assert choice['message']['content'] == content
+    assert choice['finish_reason'] == ('tool_calls' if names else 'stop')
+    streamed, said, finish = joined_calls(fake.chat(text, tools=WEATHER, stream=True).events)
+    assert streamed == [c['function'] for c in calls]
+    assert (said, finish) == (content or '', choice['finish_reason'])
+
+
+def test_arguments_come_in_pieces(fake):
+    events = fake.chat(CALL, tools=WEATHER, stream=True).events
+    parts = [p for e in events for p in e['choices'][0]['delta'].get('tool_calls', [])]
+    assert len(parts) > 5 and 'id' in parts[0] and not any('id' in p for p in parts[1:])
+
+
+def test_calls_that_nobody_wants_are_content(fake):
+    for fields in {}, {'tools': []}, {'tools': WEATHER, 'tool_choice': 'none'}:
+        choice = fake.chat(CALL, **fields).json['choices'][0]
+        assert choice['message']['content'] == CALL and choice['finish_reason'] == 'stop'
+        assert 'tool_calls' not in choice['message']
+    one = fake.chat(CALL + CALL, tools=WEATHER, parallel_tool_calls=False).json['choices'][0]
+    assert len(one['message']['tool_calls']) == 1 and one['message']['content'] is None
+    cut = fake.chat(CALL, tools=WEATHER, max_tokens=40).json['choices'][0]
+    assert (cut['message']['content'], cut['finish_reason']) == (CALL[:40], 'length')
+
+
+def test_legacy_keeps_the_thought_in_the_content(fake):
+    for stream in False, True:
+        reply = fake.chat('think', reasoning_format='deepseek-legacy', stream=stream)
+        pieces = ([e['choices'][0]['delta'] for e in reply.events] if stream
+                  else [reply.json['choices'][0]['message']])
+        assert ''.join(p.get('content') or '' for p in pieces) == '<think>hm</think>answer'
+        assert ''.join(p.get('reasoning_content', '') for p in pieces) == 'hm'
+
+
 def test_malformed_text_becomes_replacement_characters(fake):
     text = fake.complete('broken').json['choices'][0]['text']
     assert text == 'a\ufffd\ufffd(b\ufffd\ufffd'
@@ -216,7 +279,8 @@ BAD = {
     'parse_special': NOT_FLAG, 'stream_options': NOT_OBJECT, 'model': NOT_STRING,
     'stop': [1, {}, True, '', [''], ['a', 1], ['x'] * 17],
     'samplers': [1, {}, [1], [None], ['x'], 'top_k;top_k', ['mirostat']],
-    'reasoning_format': NOT_STRING + ['x', ''],
+    'reasoning_format': NOT_STRING + ['x', ''], 'parallel_tool_calls': NOT_FLAG,
+    'thinking_budget_tokens': NOT_INTEGER + [-2, 2**31], 'reasoning': NOT_OBJECT,
     'tool_choice': NOT_STRING + ['required', '', {'type': 'function'}],
     'n': NOT_INTEGER + [0, 2, '', [1], False], 'best_of': NOT_INTEGER + [2],
     'echo': NOT_FLAG + [True, ''], 'suffix': NOT_STRING + ['x', False],
@@ -249,7 +313,10 @@ GOOD = {
     'dry_sequence_breakers': [[], ['x', '\n']], 'dry_multiplier': [0, 0.8], 'min_keep': [0, 5],
     'grammar': ['', 'root ::= "x"'], 'json_schema': [{}, {'type': 'object'}],
     'response_format': [{'type': 'text'}, {'type': 'json_object'}], 'tool_choice': ['auto', 'none'],
-    'reasoning_format': ['auto', 'none', 'deepseek'], 'nobody_knows': [{'x': [1]}],
+    'reasoning_format': ['auto', 'none', 'deepseek', 'deepseek-legacy'],
+    'reasoning': [{}, {'max_tokens': 5}, {'max_tokens': None, 'effort': 'low'}],
+    'thinking_budget_tokens': [-1, 0, 7], 'reasoning_budget_tokens': [3],
+    'parallel_tool_calls': [True, False], 'nobody_knows': [{'x': [1]}],
     'stream_options': [{}, {'include_usage': None}], 'typical_p': [1, 1.0, 0.5],
     'mirostat': [0, 1, 2],
 }

@@ -63,7 +63,8 @@ void ob_engine_close(ob_engine **engine) {
 void ob_engine_get_info(const ob_engine *engine, ob_engine_info *info) {
     (void)engine;
     *info = (ob_engine_info){.name = "fake", .family = "fake", .device = "none", .context = 4096,
-                             .train_context = 4096, .vocab = 256, .embedding = 2};
+                             .train_context = 4096, .vocab = 256, .embedding = 2,
+                             .tool_format = "hermes", .reasoning_style = "think"};
 }
 
 void ob_tokens_free(ob_tokens *tokens) {

@@ -63,7 +63,7 @@ static void make_group(struct engine *e, uint32_t i) {
     const struct cache_group *g = &e->model->graph.group[i];
     bool state = g->kind == CACHE_STATE;
     uint32_t pages = state ? PARALLEL * (1 + e->snapshots) : PARALLEL * CONTEXT / PAGE_TOKENS;
-    assert_int_equal(parts_open_kv(e, i, pages, NULL), OB_OK);
+    assert_int_equal(engine_parts_open_kv(e, i, pages, NULL), OB_OK);
     assert_true(pages_init(&e->group[i].pages, pages));
 }
 
@@ -98,7 +98,7 @@ static struct engine *make_cut(uint32_t snapshots, int32_t cut) {
     e->pos = arena_array(&e->arena, STEP, sizeof *e->pos);
     e->row = arena_array(&e->arena, STEP, sizeof *e->row);
     e->step_seq = arena_array(&e->arena, PARALLEL, sizeof *e->step_seq);
-    assert_int_equal(parts_prepare(e, NULL), OB_OK);
+    assert_int_equal(engine_parts_prepare(e, NULL), OB_OK);
     return e;
 }
 

@@ -194,6 +194,25 @@ static void ends_are_the_union(void **state) {
     tok_close(&tok);
 }
 
+/* Where turns end with tokens of their own, "<|end|>" does not end one. */
+static void end_of_a_part_is_no_end(void **state) {
+    static const char *const names[] = {"a", "<|end|>", "<|call|>", "<|return|>"};
+    for (size_t n = 2; n <= 4; n += 2) {
+        static struct make m;
+        struct gguf_writer *w = gguf_writer_new();
+        struct tok *tok;
+        m.n = 0;
+        for (size_t i = 0; i < n; i++) put(&m, names[i], i ? TOK_CONTROL : TOK_NORMAL, 0);
+        put_vocab(w, &m, "gpt2");
+        gguf_put_str(w, KEY("pre"), STR_LIT("gpt-2"));
+        gguf_put_strs(w, KEY("merges"), NULL, 0);
+        assert_int_equal(open_written(w, *state, &tok, NULL), OB_OK);
+        assert_int_equal(tok_is_end(tok, 1), n == 2);
+        if (n == 4) assert_true(tok_is_end(tok, 2) && tok_is_end(tok, 3));
+        tok_close(&tok);
+    }
+}
+
 static void one_bos(void **state) {
     struct gguf_writer *w = gguf_writer_new();
     struct tok *tok;
@@ -356,6 +375,7 @@ int main(void) {
         cmocka_unit_test(merges_by_rank_and_leftmost),
         cmocka_unit_test(added_tokens_and_trust),
         cmocka_unit_test(ends_are_the_union),
+        cmocka_unit_test(end_of_a_part_is_no_end),
         cmocka_unit_test(one_bos),
         cmocka_unit_test(byte_level_decodes_to_the_same_bytes),
         cmocka_unit_test(a_stream_gives_whole_characters),

@@ -25,9 +25,9 @@ static ob_status read_ids(const ob_engine *engine, const json_t *list, ob_tokens
 }
 
 static ob_status prompt(const ob_engine *engine, const json_t *request, const struct params *params,
-                        ob_tokens *out, enum think_state *think, ob_error *error) {
+                        ob_tokens *out, struct opening *opening, ob_error *error) {
     const json_t *prompt = json_object_get(request, "prompt");
-    *think = THINK_ANSWER;
+    (void)opening;
     ob_status s;
     const json_t *continues = json_object_get(request, "continue_final_message");
     if (continues && !json_is_null(continues) && !json_is_false(continues))
@@ -54,14 +54,12 @@ static json_t *choice(json_t *text, const char *finish) {
                      "finish_reason", finish);
 }
 
-static json_t *answer(struct str thought, struct str text, const char *finish) {
-    (void)thought;
-    return choice(clean_json(text), finish);
+static json_t *answer(const struct said *said) {
+    return choice(clean_json(said->text), said->finish);
 }
 
-static json_t *piece(struct str text, bool thought) {
-    (void)thought;
-    return choice(clean_json(text), NULL);
+static json_t *piece(const struct chat_event *event) {
+    return choice(clean_json(event->text), NULL);
 }
 
 static json_t *ending(const char *finish) { return choice(json_string(""), finish); }
