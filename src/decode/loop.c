@@ -337,7 +337,8 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
                           .idle = calloc(parallel, sizeof *loop->idle),
                           .item = calloc(parallel, sizeof *loop->item),
                           .of_item = calloc(parallel, sizeof(struct ob_request *))};
-    loop->vocab = vocab_of(tok, engine_model(engine)->hp.vocab, engine_context(engine));
+    if (tok) /* tests of steps alone have none */
+        loop->vocab = vocab_of(tok, engine_model(engine)->hp.vocab, engine_context(engine));
     os_mutex_init(&loop->lock);
     os_mutex_init(&loop->grammars_lock);
     os_cond_init(&loop->work);
