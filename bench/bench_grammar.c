@@ -49,7 +49,7 @@ static int fail(const char *what, const ob_error *error) {
 static ob_status compile(const json_t *test, const struct sample_vocab *words,
                          struct grammar **out, ob_error *error) {
     const json_t *schema = json_object_get(test, "schema"), *text = json_object_get(test, "gbnf");
-    const struct schema_options options = {.compact = json_is_true(json_object_get(test, "compact"))};
+    const struct schema_options options = {.compact = false};
     if (schema) return schema_json(schema, &options, out, error);
     if (text) return schema_gbnf(str_of(json_string_value(text)), words, out, error);
     return schema_regex(str_of(json_string_value(json_object_get(test, "regex"))), out, error);

@@ -7,8 +7,8 @@
 #include "sample/grammar/automaton.h"
 
 /* Texts of one to four bytes; the last two share all but their last byte with others. */
-static const char *const random_letters[] = {"a",  "b",      "c",      "\"",        "ab",
-                                             "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xE2\x82\xAD"};
+static const char *const random_letters[] = {
+    "a", "b", "c", "\"", "ab", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xE2\x82\xAD"};
 enum { RANDOM_LETTERS = sizeof random_letters / sizeof *random_letters };
 
 struct dice { uint64_t seed, n; };

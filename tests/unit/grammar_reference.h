@@ -122,8 +122,9 @@ static struct ref_match ref_class(const struct ref *r, const struct ref_expr *e,
     uint32_t code, first = (uint8_t)bytes[0];
     size_t n = utf8_decode(bytes, have, &code);
     if (code != UTF8_BAD)
-        return ref_class_has(e, code, code) ? (struct ref_match){1ull << (i + n), i + n == r->text_n}
-                                            : (struct ref_match){0, false};
+        return ref_class_has(e, code, code)
+                   ? (struct ref_match){1ull << (i + n), i + n == r->text_n}
+                   : (struct ref_match){0, false};
     size_t whole = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 0;
     if (have != r->text_n - i || whole <= have || first > 0xF4) return (struct ref_match){0, false};
     uint32_t low = first & (0xFFu >> (whole + 1)), least[] = {0, 0, 0x80, 0x800, 0x10000};

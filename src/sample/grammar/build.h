@@ -47,7 +47,7 @@ grammar_expr grammar_repeat(struct grammar_builder *b, grammar_expr part, uint32
 grammar_expr grammar_token(struct grammar_builder *b, int32_t id, bool negated);
 
 /* Compiles what `root` reaches. OB_ERR_ARGUMENT with the rule's name: not defined, left recursive;
- * OB_ERR_LIMIT: larger than the limits of grammar.h. The builder stays its owner's. */
+ * OB_ERR_LIMIT: larger than docs/grammars.md allows. The builder stays, its owner frees it. */
 ob_status grammar_finish(struct grammar_builder *b, grammar_rule root, struct grammar **out,
                          ob_error *error);
 

@@ -42,7 +42,7 @@ static void add_first(const struct grammar *g, uint32_t node, struct grammar_aut
     }
 }
 
-/* Rules called at a rule's start come first; there are no circles, for nothing is left recursive. */
+/* Rules called at a rule's start come first; no circles, for nothing is left recursive. */
 static void find_first(struct maker *m) {
     struct grammar *g = m->g;
     struct visit { uint32_t rule, next; } *stack = calloc(g->rule_n, sizeof *stack);

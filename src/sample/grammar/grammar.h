@@ -44,7 +44,8 @@ ob_status grammar_state_copy(const struct grammar_state *from, struct grammar_st
 void grammar_state_close(struct grammar_state **state);
 
 /* mask [(vocab size + 31) / 32]: bit id % 32 of word id / 32: the token may come next. Tokens that
- * end generation are allowed if and only if the text so far is whole. OB_ERR_MEMORY; OB_ERR_LIMIT, here and from then on. */
+ * end generation are allowed if and only if the text so far is whole. OB_ERR_MEMORY;
+ * OB_ERR_LIMIT, here and from then on. */
 ob_status grammar_mask(struct grammar_state *state, uint32_t *mask, ob_error *error);
 /* Goes on by a token; false, and the state stays, if it is not allowed. A token that ends
  * generation is allowed where the text is whole, and leaves nothing allowed behind it. */

@@ -20,7 +20,8 @@ ob_status grammar_state_open(struct grammar *grammar, struct grammar_vocab *voca
     s->grammar = grammar_keep(grammar);
     s->vocab = vocab;
     bool room = !vocab || (s->binding = vocab_bind(vocab, grammar));
-    if (room && runner_init(&s->run, grammar)) places_add(&s->run, &s->at, 0, grammar->rule[0].start);
+    if (room && runner_init(&s->run, grammar))
+        places_add(&s->run, &s->at, 0, grammar->rule[0].start);
     else s->run.status = OB_ERR_MEMORY;
     if (!s->run.status) *out = s;
     else grammar_state_close(&s);
