@@ -11,7 +11,8 @@ WORDS = ('the of and to in is that it was for on are as with they be at one have
          'her long make thing see him two has look more day could go come did sound no most number '
          'who over know water than call first people may down side been now find').split()
 UNUSUAL = ['naïve café', '東京都の天気', 'Привет, мир', '🙂🚀', 'a "quoted" word',
-           'C:\\path\\to', 'x\ny', '<div class="a">', 'SELECT * FROM t;', 'https://example.com/?q=1&r=2', '— dash —']
+           'C:\\path\\to', 'x\ny', '<div class="a">', 'SELECT * FROM t;',
+           'https://example.com/?q=1&r=2', '— dash —']
 
 
 def words(rng, n):

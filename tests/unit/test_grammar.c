@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_grammar.c: grammars against a model that tries everything (grammar_reference.h): random
- * small grammars are walked along random texts they allow, and at each step the bytes that may follow and
- * whether the text is whole are compared. Then errors, limits, and deep or repeated texts. Seeds
- * are fixed. */
+ * small grammars are walked along random texts they allow, and at each step the bytes that may
+ * follow and whether the text is whole are compared. Then errors, limits, and deep or repeated
+ * texts. Seeds are fixed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
