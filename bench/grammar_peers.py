@@ -6,8 +6,9 @@
 
 Needs the packages transformers, torch, gguf, llguidance and xgrammar. All run on one thread, with
 nothing cached between schemas: `first` is compiling and the first mask, as a request waits for
-it; then each mask of all texts, microseconds. `other` counts how many tokens the peer's masks allow that
-ours do not, and the other way round, on average of a mask: white space and number formats differ.
+it; then each mask of all texts, microseconds. `other` counts how many tokens the peer's masks
+allow that ours do not, and the other way round, on average of a mask: white space and number
+formats differ.
 """
 import argparse
 import json
