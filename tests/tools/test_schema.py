@@ -15,8 +15,9 @@ import subprocess
 import jsonschema
 import pytest
 
-from conftest import ROOT
 import fetch_test_data
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 WALK = ROOT / os.environ.get('BUILD_DIR', 'build') / 'tests/unit/grammar_walk'
 SUITE = pathlib.Path(fetch_test_data.data_dir(fetch_test_data.SUITE))
