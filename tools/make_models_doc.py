@@ -49,13 +49,13 @@ Nothing is approximated. Loading ends with one line that names the key or tensor
 - a tensor is missing, has another shape than the recipe's formula, or is not known to the recipe;
 - a vocabulary, an activation or a kind of rope scaling is not known.
 
-Known not to hold yet: a key whose value contradicts what the class does (`partial_rotary_factor` in
-a class that turns whole heads, `use_sliding_window: false` beside `layer_types`) is obeyed or passed
-over where transformers does otherwise, and a key that is absent has our default, which in some
-families is not transformers' own. Published files have neither.
+Known not to hold yet: a key whose value contradicts what the class does (`partial_rotary_factor`
+in a class that turns whole heads, `use_sliding_window: false` beside `layer_types`) is obeyed or
+passed over where transformers does otherwise, and a key that is absent has our default, which in
+some families is not transformers' own. Published files have neither.
 
-A class is only mathematics; a model of it also needs a tokenizer that the README lists. Classifiers (`*-classifier` above) load and convert; `1bit run`, `embed` and
-`serve` give no scores.
+A class is only mathematics; a model of it also needs a tokenizer that the README lists.
+Classifiers (`*-classifier` above) load and convert; `1bit run`, `embed` and `serve` give no scores.
 
 Limits of single classes that no table says:
 - Doge: sequences longer than `keep_window_size`, beyond which it keeps the largest keys alone.
