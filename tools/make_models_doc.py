@@ -52,7 +52,7 @@ Nothing is approximated. Loading ends with one line that names the key or tensor
 Known not to hold yet: a key whose value contradicts what the class does (`partial_rotary_factor`
 in a class that turns whole heads, `use_sliding_window: false` beside `layer_types`) is obeyed or
 passed over where transformers does otherwise, and a key that is absent has our default, which in
-some families is not transformers' own. Published files have neither.
+some families is not transformers' own.
 
 A class is only mathematics; a model of it also needs a tokenizer that the README lists.
 Classifiers (`*-classifier` above) load and convert; `1bit run`, `embed` and `serve` give no scores.
