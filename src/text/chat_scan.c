@@ -151,9 +151,10 @@ bool scan_in_string(const struct scan *scan) { return scan->state == STRING; }
 
 bool scan_is_json(struct str text) {
     struct scan scan = SCAN_INIT;
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] < 0x20 && scan_in_string(&scan)) return false;
-        else if (scan_byte(&scan, text.p[i]) & SCAN_BAD) return false;
+    for (size_t i = 0; i < text.n; i++) {
+        bool control = (unsigned char)text.p[i] < 0x20 && scan_in_string(&scan);
+        if (control || scan_byte(&scan, text.p[i]) & SCAN_BAD) return false;
+    }
     return scan_is_whole(&scan);
 }
 

@@ -84,11 +84,9 @@ void chat_value_put(struct buf *out, struct str value, enum chat_type type) {
         inside.p += sizeof open - 1;
         inside.n -= sizeof open + sizeof close - 2;
         put_string(out, inside);
-    } else if (type == CHAT_TYPE_STRING) {
-        put_string(out, value);
-    } else if (scan_is_json(inside)) {
+    } else if (type != CHAT_TYPE_STRING && scan_is_json(inside)) {
         buf_add(out, inside.p, inside.n);
-    } else if (!put_loose(out, inside)) {
+    } else if (type == CHAT_TYPE_STRING || !put_loose(out, inside)) {
         put_string(out, value);
     }
 }

@@ -309,7 +309,8 @@ static struct traced trace_of(struct session *s, uint32_t seqs, uint32_t past, u
     assert_int_equal(session_step(s, seqs, past, count, NULL), OB_OK);
     struct traced t = {.bytes = *traced - before};
     assert_true(t.bytes > 0);
-    t.text = malloc(t.bytes);
+    t.text = malloc(t.bytes + 1);
+    assert_non_null(t.text);
     memcpy(t.text, *trace + before, t.bytes);
     return t;
 }
