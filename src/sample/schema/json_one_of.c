@@ -24,12 +24,13 @@ static bool apart_in_length(uint32_t min_a, uint32_t max_a, uint32_t min_b, uint
 
 static bool apart(struct json_schema *s, const struct set *a, const struct set *b, unsigned depth);
 
-/* No value of `from`'s enum is valid in `to`. */
+/* No value of an enum is valid in `to`. The oneOf that the branches are of is left out there: two
+ * branches that hold would make it say "not valid", and so themselves apart. */
 static bool apart_in_values(struct json_schema *s, const json_t *values, const struct set *to) {
     size_t i;
     json_t *value;
     json_array_foreach(values, i, value)
-        if (set_valid(s, to, value) != VALID_NO) return false;
+        if (set_may_hold(s, to, value)) return false;
     return true;
 }
 

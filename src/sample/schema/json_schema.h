@@ -121,6 +121,8 @@ enum valid { VALID_NO, VALID_YES, VALID_UNKNOWN };
 enum valid schema_valid(struct json_schema *s, const json_t *schema, const json_t *value,
                         unsigned depth);
 enum valid set_valid(struct json_schema *s, const struct set *set, const json_t *value);
+/* The same without anyOf and oneOf: false only if no choice of their branches makes it valid. */
+bool set_may_hold(struct json_schema *s, const struct set *set, const json_t *value);
 /* The values a set can have at most, if an enum or const says so; else NULL. */
 const json_t *set_values(const struct set *set, json_t **single);
 

@@ -183,6 +183,13 @@ enum valid set_valid(struct json_schema *s, const struct set *set, const json_t 
     return out;
 }
 
+bool set_may_hold(struct json_schema *s, const struct set *set, const json_t *value) {
+    enum valid out = known(!set->never);
+    for (uint32_t i = 0; i < set->n && out != VALID_NO; i++)
+        out = both(out, valid_keywords(s, set->item[i].schema, value, 0));
+    return out != VALID_NO;
+}
+
 const json_t *set_values(const struct set *set, json_t **single) {
     *single = NULL;
     for (uint32_t i = 0; i < set->n; i++) {
