@@ -16,7 +16,7 @@ RUN = '''
 import sys
 sys.path.insert(0, {tools!r})
 import fetch_test_data
-fetch_test_data.SHA256 = {sha!r}
+fetch_test_data.PACKAGES = [fetch_test_data.PACKAGES[0]._replace(sha256={sha!r})]
 sys.exit(fetch_test_data.main())
 '''
 

@@ -19,7 +19,7 @@ from conftest import ROOT
 import fetch_test_data
 
 WALK = ROOT / os.environ.get('BUILD_DIR', 'build') / 'tests/unit/grammar_walk'
-SUITE = pathlib.Path("/tmp/schema/suite")
+SUITE = pathlib.Path(fetch_test_data.data_dir('jsonschema'))
 
 
 def walk(lines):
