@@ -84,6 +84,7 @@ ob_sampling server_sampling(struct server *server) {
 }
 void server_set_reasoning(const struct server *server, struct params *params) {
     check(!server && params != NULL);
+    if (!params->reasoning_format) params->reasoning_format = "auto";
 }
 void server_push(struct server *server, struct job *job) {
     check(!server && !pushed);
