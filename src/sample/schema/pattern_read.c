@@ -181,6 +181,7 @@ static uint32_t read_escape(struct reader *r) {
 static uint32_t read_plain(struct reader *r) {
     uint32_t code;
     const char *from = r->p;
+    if (at_end(r)) return 0; /* it was refused, or will be as not closed */
     r->p += utf8_decode(r->p, (size_t)(r->end - r->p), &code);
     if (code == UTF8_BAD) {
         refuse(r, from, "this is not UTF-8");
@@ -192,7 +193,8 @@ static uint32_t read_plain(struct reader *r) {
 /* \d and \p{..} into `ranges`; false, and nothing is read, if it is no class. */
 static bool read_class_escape(struct reader *r, struct list *ranges, bool wide) {
     const char *from = r->p;
-    if (r->end - r->p < 2 || *r->p != '\\' || !strchr("dDwWsSpP", r->p[1])) return false;
+    if (r->end - r->p < 2 || *r->p != '\\' || !r->p[1] || !strchr("dDwWsSpP", r->p[1]))
+        return false;
     char letter = r->p[1];
     r->p += 2;
     r->scans += (letter | 32) == 'p' || (letter >= 'a') == wide;
