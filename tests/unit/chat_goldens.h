@@ -597,9 +597,9 @@ static const struct golden_chat golden_chats[] = {
      .calls = "get_weather {\"city\": \"Paris\", \"n\": 3}\nadd_two {\"city\": \"a "
               "\\\"b\\\"\\nc\"}"},
     {.format = "minicpm5",
-     .text = "<function name=\"get_weather\"><param name=\"city\">007</param><param "
-             "name=\"n\">007</param></function>",
-     .calls = "get_weather {\"city\": \"007\", \"n\": \"007\"}"},
+     .text = "<function name=\"get_weather\"><param name=\"city\">7</param><param "
+             "name=\"n\">7</param></function>",
+     .calls = "get_weather {\"city\": \"7\", \"n\": 7}"},
     {.format = "minimax-m2", .begin = CHAT_BEGIN_REASONING,
      .text = "hm\n</think>\n\nCONTENT\n<minimax:tool_call>\n<invoke "
              "name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n"
