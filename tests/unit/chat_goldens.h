@@ -596,6 +596,10 @@ static const struct golden_chat golden_chats[] = {
      .content = "CONTENT",
      .calls = "get_weather {\"city\": \"Paris\", \"n\": 3}\nadd_two {\"city\": \"a "
               "\\\"b\\\"\\nc\"}"},
+    {.format = "minicpm5",
+     .text = "<function name=\"get_weather\"><param name=\"city\">7</param><param "
+             "name=\"n\">7</param></function>",
+     .calls = "get_weather {\"city\": \"7\", \"n\": 7}"},
     {.format = "minimax-m2", .begin = CHAT_BEGIN_REASONING,
      .text = "hm\n</think>\n\nCONTENT\n<minimax:tool_call>\n<invoke "
              "name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n"
@@ -611,7 +615,8 @@ static const struct golden_chat golden_chats[] = {
              "\"Paris\", \"n\": 3}, \"id\": \"call00000\"}, {\"name\": \"add_two\", "
              "\"arguments\": {\"city\": \"a \\\"b\\\"\\nc\"}, \"id\": \"call10000\"}]",
      .calls = "get_weather {\"city\": \"Paris\", \"n\": 3}\nadd_two {\"city\": \"a "
-              "\\\"b\\\"\\nc\"}"},
+              "\\\"b\\\"\\nc\"}",
+     .ids = "Vxtdecca2 sDI6je5VX "},
     {.format = "mistral",
      .text = "CONTENT[TOOL_CALLS]get_weather[ARGS]{\"city\": \"Paris\", \"n\": "
              "3}[TOOL_CALLS]add_two[ARGS]{\"city\": \"a \\\"b\\\"\\nc\"}",
