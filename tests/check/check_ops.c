@@ -95,7 +95,7 @@ static value_id make_attention(struct tiny *t) {
         sum = sum == NO_VALUE ? y : graph_add(&t->graph, sum, y);
     }
     static const struct { uint32_t heads, kv_heads, k_dim, v_dim; } wide[] = {
-        {14, 2, 128, 128}, {4, 2, 192, 128}, {2, 1, 256, 256}, {9, 3, 80, 80}, {70, 1, 64, 48}};
+        {14, 2, 128, 128}, {4, 2, 192, 128}, {2, 1, 256, 256}, {9, 3, 96, 96}, {70, 1, 64, 32}};
     for (int i = 0; i < 5; i++) {
         uint32_t heads = wide[i].heads, kv_heads = wide[i].kv_heads, k_dim = wide[i].k_dim;
         struct attention_args args = {.heads = heads, .kv_heads = kv_heads, .k_dim = k_dim,
