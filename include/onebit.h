@@ -96,7 +96,7 @@ typedef struct ob_engine_options {
     const char *tool_format; /* how the model writes tool calls, a name of docs/tools.md; NULL =
                                what its chat template tells */
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
-    uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
+    uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512, of a GPU 2,048 */
     uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
     /* Called while loading with bytes of the files done and total; may be NULL. */
     void (*progress)(void *user, uint64_t done, uint64_t total);

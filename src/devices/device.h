@@ -33,6 +33,7 @@ struct device_kv {
 
 struct device_type {
     const char *name;
+    uint32_t step_tokens; /* of a step, at most, that it does well with; 0: as all */
     /* Fills count and, of number `index`: memory, text ("N cores, avx512", or why there is none)
      * and isa. */
     void (*enumerate)(uint32_t index, ob_device *out);

@@ -82,7 +82,8 @@ static ob_status read_options(struct engine *e, const ob_engine_options *o, ob_e
     if (o->weights && strcmp(o->weights, "q8_0") != 0) return refuse(error, "weights", o->weights);
     e->weights = o->weights ? quant_list[QUANT_q8_0] : NULL;
     e->parallel = o->parallel ? o->parallel : PARALLEL;
-    e->step_tokens = o->step_tokens ? o->step_tokens : STEP_TOKENS;
+    uint32_t usual = e->type->step_tokens ? e->type->step_tokens : STEP_TOKENS;
+    e->step_tokens = o->step_tokens ? o->step_tokens : usual;
     if (e->parallel > MOST_PARALLEL || e->step_tokens > MOST_STEP)
         return error_set(error, OB_ERR_ARGUMENT, "parallel is at most %d, step tokens at most %d",
                          MOST_PARALLEL, MOST_STEP);

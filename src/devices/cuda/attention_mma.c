@@ -6,8 +6,8 @@
 
 #include "devices/cuda/cuda.h"
 
-enum { SPLIT = CUDA_SPLIT, THREADS = 128, ROWS_MAX = 16384 };
-enum { STEP = 16, FEW_ROWS = 16, MANY_ROWS = 64 }; /* as in the kernels */
+enum { SPLIT = CUDA_SPLIT, ROWS_MAX = 16384, JOIN_THREADS = 128, JOIN_COLUMNS = 32 };
+enum { STEP = 16, FEW_ROWS = 16, FEW_THREADS = 256, MANY_ROWS = 64, MANY_THREADS = 128 };
 enum { MANY_TOKENS = 16, MANY_BLOCKS = 64, MANY_SPLITS = 8 }; /* least; least or else most */
 
 static const struct { uint32_t dim; enum cuda_kernel few, many; } kernels[] = {
@@ -68,8 +68,9 @@ static void join(struct device_plan *p, const struct cuda_attention *a,
         cuda_run_kernel(p, CUDA_attention_join_row, grid, &args);
         return;
     }
-    cuda_run_kernel(p, CUDA_attention_join, (struct cuda_grid){a->heads, a->rows, 1, THREADS, 0},
-                    a);
+    struct cuda_grid grid = {a->heads, a->rows, blocks(a->cache.v_dim, JOIN_COLUMNS), JOIN_THREADS,
+                             0};
+    cuda_run_kernel(p, CUDA_attention_join, grid, a);
 }
 
 static void run_few(struct device_plan *p, struct cuda_attention *a, int k,
@@ -77,7 +78,7 @@ static void run_few(struct device_plan *p, struct cuda_attention *a, int k,
     cuda_attention_tiles(p, a, FEW_ROWS);
     uint32_t parts = blocks(a->share, a->tile_heads);
     struct cuda_grid grid = {p->shape.seqs * a->seq_tiles, a->cache.kv_heads * parts, a->splits,
-                             THREADS, shared_bytes(k, FEW_ROWS)};
+                             FEW_THREADS, shared_bytes(k, FEW_ROWS)};
     size_t row = (size_t)a->heads * a->splits * (2 + (size_t)a->cache.v_dim) * sizeof(float);
     assert(row > 0);
     uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);
@@ -98,7 +99,7 @@ static bool run_many(struct device_plan *p, struct cuda_attention *a, int k) {
     a->row0 = 0;
     a->rows = p->shape.tokens;
     struct cuda_grid grid = {a->cache.kv_heads * blocks(a->share, a->tile_heads),
-                             p->shape.seqs * a->seq_tiles, 1, THREADS, shared};
+                             p->shape.seqs * a->seq_tiles, 1, MANY_THREADS, shared};
     bool enough = grid.x * grid.y >= MANY_BLOCKS || a->splits <= MANY_SPLITS;
     if (!enough || grid.y > UINT16_MAX) return false;
     cuda_run_kernel(p, kernels[k].many, grid, a);

@@ -232,6 +232,7 @@ static ob_status cuda_copy(struct device *device, struct device_buffer *buffer, 
 
 const struct device_type device_cuda = {
     .name = "cuda",
+    .step_tokens = 2048, /* enough rows of attention for every processor */
     .enumerate = cuda_enumerate,
     .open = cuda_open,
     .close = cuda_close,

@@ -3,7 +3,7 @@
  * kernels/mma.cu. */
 #include "devices/cuda/cuda.h"
 
-enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ GRID_Y = 32768 };
+enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ WARP = 32, GRID_Y = 32768 };
 
 static const struct cuda_weight *bound(const struct weight *w) { return w->bound; }
 
@@ -61,8 +61,11 @@ static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_
     bool few = a->tokens <= FEW && part <= SHARED;
     bool some = !few && a->tokens <= SOME && part * (SOME / FEW) <= SHARED;
     if (few || some) {
-        /* Segments go round the warps: more of these where there are many. */
-        uint32_t threads = blocks(a->cols, SEGMENT) > 32 ? 2 * THREADS : THREADS;
+        /* Segments go round the warps: as many of these as there are, where that is no more than
+         * their registers allow; sums are added in order of the segments. */
+        uint32_t segments = blocks(a->cols, SEGMENT), threads = segments > 32 ? 2 * THREADS : THREADS;
+        if (few && segments * WARP > threads) threads = segments * WARP;
+        if (threads > 2 * THREADS) threads = 2 * THREADS;
         struct cuda_grid grid = {cut(a, TILE), 1, 1, threads, few ? part : part * (SOME / FEW)};
         cuda_launch(p, few ? p->device->mma[quant].few : p->device->mma[quant].some, grid, a);
         return;

@@ -42,7 +42,10 @@ KERNEL_FN(attention_store, struct cuda_store) {
 /* A block a head of a token: those of q, then those of k, then those of v. It has the threads that a
  * norm of so wide a head has by itself. */
 KERNEL_FN(rope_store, struct cuda_rope_store) {
-    take_turn();
+    let_next_come();
+    for (int i = 0; i < 2 && blockIdx.x + blockIdx.y == 0; i++)
+        if (a.norm[i].x) ask_vector(a.norm[i].w, a.norm[i].w_cols);
+    wait_for_last();
     __shared__ float turned[ROPE_STORE_MAX], normed[ROPE_NORM_MAX], room[WARPS_MAX];
     const struct cuda_cache &c = a.store.cache;
     uint32_t t = blockIdx.x, h = blockIdx.y;

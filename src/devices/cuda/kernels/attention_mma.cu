@@ -8,13 +8,13 @@
  *     score    one chain of m16n8k16 from zero, features in order, the upper piece before the lower
  *     top      of the row's scores, in powers of two (times log2 e)
  *     weight   2^(score - top + LIFT), in two pieces of float16; 0 where the row does not look
- *     mass     each of 4 lanes its columns in order, by groups of 32 positions, then the groups in
+ *     mass     each of 4 lanes its columns in order, by groups of 16 positions, then the groups in
  *              order, then a butterfly
  *     out      one chain a column, positions in order, the upper piece of weights before the lower
  * and splits are added in order (join()). Rows and columns of an mma do not meet, and a weight of 0
  * adds nothing, so a row's bits depend on its own positions alone: not on the tile, and not on which
  * of the two kernels has it:
- *     few     a block is 16 rows and one split; its 4 warps share the positions, then the columns
+ *     few     a block is 16 rows and one split; its 8 warps share the positions, then the columns
  *     many    a block is 64 rows and all their splits, one after the other; a warp has 16 rows
  *
  * In shared memory a row is chunks of 16 bytes, which change places by the row's last three bits: 8
@@ -24,8 +24,9 @@
 #include "devices/cuda/kernels/attention.cuh"
 #include "devices/cuda/kernels/halves.cuh"
 
-enum { ROWS = 16, MANY_WARPS = 4, THREADS = 128, STEP = 16 /* of K in an mma */ };
-enum { BLOCKS = SPLIT / 8, GROUPS = 4 /* of positions */, STEPS = SPLIT / STEP };
+enum { ROWS = 16, STEP = 16 /* of K in an mma */, STEPS = SPLIT / STEP, BLOCKS = SPLIT / 8 };
+enum { FEW_WARPS = 8, MANY_WARPS = 4, JOIN_THREADS = 128, JOIN_COLUMNS = WARP };
+enum { GROUPS = 8, GROUP_BLOCKS = BLOCKS / GROUPS /* of positions, whose weights are added apart */ };
 #define LIFT 15.0f
 #define LOG2_E 1.4426950408889634f
 
@@ -149,7 +150,7 @@ template <int DIM>
 __device__ void ask_rows(const struct cuda_cache &c, const struct pages &pages, bool values,
                          uint32_t from, uint32_t to, struct seen seen, uint32_t room) {
     uint32_t bytes = values ? c.v_bytes : c.k_bytes, first = values ? (uint32_t)c.v_at : 0;
-    for (uint32_t i = from * (DIM / 8) + threadIdx.x; i < to * (DIM / 8); i += THREADS) {
+    for (uint32_t i = from * (DIM / 8) + threadIdx.x; i < to * (DIM / 8); i += blockDim.x) {
         uint32_t row = i / (DIM / 8), chunk = i % (DIM / 8);
         const uint8_t *block = row < PAGE ? pages.block[0] : pages.block[1];
         bool there = block && row >= seen.begin && row < seen.end && chunk * 16 < bytes;
@@ -249,11 +250,11 @@ __device__ void finish_scores(const struct cuda_attention &a, const struct view 
     }
 }
 
-/* Weights of a group of 32 positions, whose sums by row are this thread's part of the masses. */
-__device__ void weigh(float s[4][4], const float shift[2], float mass[2]) {
+/* Weights of a group, whose sums by row are this thread's part of the masses. */
+__device__ void weigh(float s[GROUP_BLOCKS][4], const float shift[2], float mass[2]) {
     mass[0] = mass[1] = 0;
 #pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < GROUP_BLOCKS; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             s[j][i] = exp2_of(s[j][i] + shift[i / 2]);
@@ -267,9 +268,10 @@ __device__ float add_lanes(float mass) {
     return mass + __shfl_xor_sync(~0u, mass, 2);
 }
 
-/* Scores of 16 rows of q, the first `row`, with the 8 N keys from `key` on. */
-template <int DIM, int N>
-__device__ void score(uint32_t high, uint32_t low, uint32_t row, uint32_t keys, uint32_t key,
+/* Scores of 16 rows of q, the first `row`, with the 8 N keys from `key` on. ALL: of DIM features,
+ * else of k_dim, which keeps a step's loads behind the one before. */
+template <int DIM, int N, bool ALL>
+__device__ void score_of(uint32_t high, uint32_t low, uint32_t row, uint32_t keys, uint32_t key,
                       uint32_t k_dim, float s[N][4]) {
     uint32_t rows = matrix_rows<DIM>(row), columns = key_rows<DIM>(key);
 #pragma unroll
@@ -278,20 +280,32 @@ __device__ void score(uint32_t high, uint32_t low, uint32_t row, uint32_t keys, 
         for (int i = 0; i < 4; i++) s[j][i] = 0;
 #pragma unroll
     for (int step = 0; step < DIM / STEP; step++) {
-        if (step * STEP >= k_dim) break;
+        if (!ALL && step * STEP >= k_dim) break;
         uint32_t up[4], down[4];
         load_matrices(up, high + (rows ^ step * 32));
         load_matrices(down, low + (rows ^ step * 32));
+        enum { NEAR = N < 4 ? N : 4 }; /* chains side by side */
 #pragma unroll
-        for (int j = 0; j < N; j += 2) {
-            uint32_t k[4];
-            load_matrices(k, keys + (columns ^ step * 32) + j * 8 * DIM * 2);
-            mma(s[j], up, k[0], k[1]);
-            mma(s[j + 1], up, k[2], k[3]);
-            mma(s[j], down, k[0], k[1]);
-            mma(s[j + 1], down, k[2], k[3]);
+        for (int j = 0; j < N; j += NEAR) {
+            uint32_t k[NEAR / 2][4];
+#pragma unroll
+            for (int i = 0; i < NEAR / 2; i++)
+                load_matrices(k[i], keys + (columns ^ step * 32) + (j + 2 * i) * 8 * DIM * 2);
+#pragma unroll
+            for (int i = 0; i < NEAR; i++)
+                mma(s[j + i], up, k[i / 2][i % 2 * 2], k[i / 2][i % 2 * 2 + 1]);
+#pragma unroll
+            for (int i = 0; i < NEAR; i++)
+                mma(s[j + i], down, k[i / 2][i % 2 * 2], k[i / 2][i % 2 * 2 + 1]);
         }
     }
+}
+
+template <int DIM, int N>
+__device__ void score(uint32_t high, uint32_t low, uint32_t row, uint32_t keys, uint32_t key,
+                      uint32_t k_dim, float s[N][4]) {
+    if (k_dim == DIM) score_of<DIM, N, true>(high, low, row, keys, key, k_dim, s);
+    else score_of<DIM, N, false>(high, low, row, keys, key, k_dim, s);
 }
 
 /* What splits make together: each is added so, in order. */
@@ -352,31 +366,31 @@ template <int DIM> __device__ void few(const struct cuda_attention &a) {
     }
     /* What steps before this one have stored need not wait for the kernels before this one. */
     struct pages pages = pages_in(a, tile, base, seen);
-    uint32_t from = seen.begin / STEP * STEP, end = (seen.end + STEP - 1) / STEP * STEP;
-    uint32_t old = min(max(tile.seq.past, base + from), base + end) - base;
-    ask_rows<DIM>(a.cache, pages, false, from, old, seen, keys_at);
+    uint32_t old = min(max(tile.seq.past, base), base + seen.end) - base;
+    ask_rows<DIM>(a.cache, pages, false, seen.begin, old, seen, keys_at);
     close_group();
-    ask_rows<DIM>(a.cache, pages, true, from, old, seen, values_at);
+    ask_rows<DIM>(a.cache, pages, true, 0, old, seen, values_at);
+    ask_rows<DIM>(a.cache, pages, true, seen.end, SPLIT, seen, values_at);
     close_group();
     wait_for_last();
-    ask_rows<DIM>(a.cache, pages, false, old, end, seen, keys_at);
-    ask_rows<DIM>(a.cache, pages, true, old, end, seen, values_at);
+    ask_rows<DIM>(a.cache, pages, false, old, seen.end, seen, keys_at);
+    ask_rows<DIM>(a.cache, pages, true, old, seen.end, seen, values_at);
     close_group();
-    for (uint32_t r = warp; r < ROWS; r += THREADS / WARP) {
+    for (uint32_t r = warp; r < ROWS; r += FEW_WARPS) {
         size_t row = (size_t)(tile.row + r / tile.heads) * a.heads + tile.head + r % tile.heads;
         float by = put_query<DIM>(r < rows ? a.q + row * a.cache.k_dim : NULL, a.cache.k_dim, high,
                                   low, r);
         if (lane == 0) undo[r] = by;
     }
-    if (old < end) wait_group<0>();
+    if (old < seen.end) wait_group<0>();
     else wait_group<2>();
     __syncthreads();
 
     struct view v[2] = {view_of(a, tile, g, undo[g]), view_of(a, tile, g + 8, undo[g + 8])};
-    float s[4][4], top[2], shift[2], mass[2];
-    uint32_t first = warp * 32;
-    score<DIM, 4>(at, at + ROWS * ROW_BYTES, 0, keys_at, first, a.cache.k_dim, s);
-    finish_scores<4>(a, v, pages, base, first, s, top);
+    float s[GROUP_BLOCKS][4], top[2], shift[2], mass[2];
+    uint32_t first = warp * GROUP_BLOCKS * 8;
+    score<DIM, GROUP_BLOCKS>(at, at + ROWS * ROW_BYTES, 0, keys_at, first, a.cache.k_dim, s);
+    finish_scores<GROUP_BLOCKS>(a, v, pages, base, first, s, top);
     for (int r = 0; r < 2; r++)
         if (t == 0) tops[warp][g + 8 * r] = top[r];
     __syncthreads();
@@ -389,7 +403,7 @@ template <int DIM> __device__ void few(const struct cuda_attention &a) {
     for (int r = 0; r < 2; r++) {
         masses[warp][g + 8 * r][t] = mass[r];
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < GROUP_BLOCKS; j++) {
             struct two p = pieces(s[j][2 * r], s[j][2 * r + 1]);
             uint32_t to = place<SPLIT>(g + 8 * r, first / 8 + j) + 4 * t;
             *(uint32_t *)(weights + to) = p.high;
@@ -401,28 +415,32 @@ template <int DIM> __device__ void few(const struct cuda_attention &a) {
 
     if (threadIdx.x < ROWS * 4) {
         uint32_t r = threadIdx.x / 4;
-        float all = add_lanes(((masses[0][r][t] + masses[1][r][t]) + masses[2][r][t]) +
-                              masses[3][r][t]);
+        float all = masses[0][r][t], most = tops[0][r];
+        for (int w = 1; w < GROUPS; w++) {
+            all += masses[w][r][t];
+            most = fmaxf(most, tops[w][r]);
+        }
+        all = add_lanes(all);
         if (t == 0 && r < rows) {
             float *part =
                 part_of(a, tile.row + r / tile.heads, tile.head + r % tile.heads, blockIdx.z);
-            float most = fmaxf(fmaxf(tops[0][r], tops[1][r]), fmaxf(tops[2][r], tops[3][r]));
             part[0] = isnan(all) ? INFINITY : most; /* a top leaves NaN out */
             part[1] = all;
         }
     }
-    for (uint32_t d = warp * 16; d < a.cache.v_dim; d += THREADS / WARP * 16) {
+    for (uint32_t d = warp * 16; d < a.cache.v_dim; d += FEW_WARPS * 16) {
         float o[2][4] = {};
-        for (uint32_t step = from / STEP; step < end / STEP; step++) {
-            uint32_t up[4], down[4], b[4];
-            load_matrices(up, keys_at + (matrix_rows<SPLIT>(0) ^ step * 32));
-            load_matrices(down, keys_at + ROWS * SPLIT * 2 + (matrix_rows<SPLIT>(0) ^ step * 32));
-            load_transposed(b, values_at + (matrix_rows<DIM>(step * STEP) ^ d * 2));
+        uint32_t from = matrix_rows<SPLIT>(0), column = matrix_rows<DIM>(0) ^ d * 2;
 #pragma unroll
-            for (int n = 0; n < 2; n++) {
-                mma(o[n], up, b[2 * n], b[2 * n + 1]);
-                mma(o[n], down, b[2 * n], b[2 * n + 1]);
-            }
+        for (int step = 0; step < STEPS; step++) {
+            uint32_t up[4], down[4], b[4];
+            load_matrices(up, keys_at + (from ^ step * 32));
+            load_matrices(down, keys_at + ROWS * SPLIT * 2 + (from ^ step * 32));
+            load_transposed(b, values_at + column + step * STEP * DIM * 2);
+#pragma unroll
+            for (int n = 0; n < 2; n++) mma(o[n], up, b[2 * n], b[2 * n + 1]);
+#pragma unroll
+            for (int n = 0; n < 2; n++) mma(o[n], down, b[2 * n], b[2 * n + 1]);
         }
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -449,13 +467,18 @@ __device__ void sum_values(const uint32_t up[STEPS][4], const uint32_t down[STEP
 #pragma unroll
     for (int step = 0; step < STEPS; step++)
 #pragma unroll
-        for (int n = 0; n < COLUMNS / 8; n += 2) {
-            uint32_t b[4];
-            load_transposed(b, values + (rows ^ (d + 8 * n) * 2) + step * STEP * DIM * 2);
-            mma(o[n], up[step], b[0], b[1]);
-            mma(o[n + 1], up[step], b[2], b[3]);
-            mma(o[n], down[step], b[0], b[1]);
-            mma(o[n + 1], down[step], b[2], b[3]);
+        for (int n = 0; n < COLUMNS / 8; n += 4) {
+            uint32_t b[2][4];
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                load_transposed(b[i], values + (rows ^ (d + 8 * (n + 2 * i)) * 2) +
+                                          step * STEP * DIM * 2);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                mma(o[n + i], up[step], b[i / 2][i % 2 * 2], b[i / 2][i % 2 * 2 + 1]);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                mma(o[n + i], down[step], b[i / 2][i % 2 * 2], b[i / 2][i % 2 * 2 + 1]);
         }
 }
 
@@ -507,9 +530,9 @@ template <int DIM> __device__ void many(const struct cuda_attention &a) {
         uint32_t up[STEPS][4], down[STEPS][4];
 #pragma unroll
         for (int i = 0; i < GROUPS; i++) {
-            weigh(s + 4 * i, shift, masses[i]);
+            weigh(s + GROUP_BLOCKS * i, shift, masses[i]);
 #pragma unroll
-            for (int j = 4 * i; j < 4 * i + 4; j++)
+            for (int j = GROUP_BLOCKS * i; j < GROUP_BLOCKS * (i + 1); j++)
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     struct two p = pieces(s[j][2 * r], s[j][2 * r + 1]);
@@ -520,7 +543,9 @@ template <int DIM> __device__ void many(const struct cuda_attention &a) {
         struct share by[2];
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            float all = ((masses[0][r] + masses[1][r]) + masses[2][r]) + masses[3][r];
+            float all = masses[0][r];
+#pragma unroll
+            for (int i = 1; i < GROUPS; i++) all += masses[i][r];
             by[r] = share_of(top[r], tops[r]);
             top[r] = fmaxf(top[r], tops[r]);
             mass[r] = join(mass[r], by[r], add_lanes(all));
@@ -558,11 +583,11 @@ template <int DIM> __device__ void many(const struct cuda_attention &a) {
 }
 
 #define KERNELS(dim)                                                                              \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                         \
+    extern "C" __global__ void __launch_bounds__(FEW_WARPS *WARP)                                 \
         attention_few_##dim(const __grid_constant__ struct cuda_attention a) {                    \
         few<dim>(a);                                                                              \
     }                                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS, dim > 128 ? 1 : 2)                      \
+    extern "C" __global__ void __launch_bounds__(MANY_WARPS *WARP, dim > 128 ? 1 : 2)             \
         attention_many_##dim(const __grid_constant__ struct cuda_attention a) {                   \
         take_turn();                                                                              \
         many<dim>(a);                                                                             \
@@ -583,52 +608,48 @@ __device__ float largest_so_far(float v) {
     return v;
 }
 
+/* A block has JOIN_COLUMNS columns, whose sums of many splits it has underway together. */
 KERNEL_FN(attention_join, struct cuda_attention) {
     take_turn();
-    enum { LOADS = 8, WIDEST = 256 };
-    __shared__ struct share by[THREADS];
-    __shared__ float mass[THREADS], tops[THREADS / WARP];
+    enum { LOADS = JOIN_THREADS / (JOIN_THREADS / JOIN_COLUMNS) };
+    __shared__ struct share by[JOIN_THREADS];
+    __shared__ float mass[JOIN_THREADS], tops[JOIN_THREADS / WARP];
+    __shared__ float values[JOIN_THREADS][JOIN_COLUMNS];
     uint32_t head = blockIdx.x, row = a.row0 + blockIdx.y, v_dim = a.cache.v_dim;
-    uint32_t i = threadIdx.x, lane = i % WARP;
+    uint32_t i = threadIdx.x, lane = i % WARP, warp = i / WARP;
+    uint32_t d = blockIdx.z * JOIN_COLUMNS + lane, column = min(d, v_dim - 1);
     size_t wide = 2 + v_dim;
     const float *parts = part_of(a, row, head, 0);
-    float top = -INFINITY, sum = 0, out[WIDEST / THREADS] = {};
-    for (uint32_t s0 = 0; s0 < a.splits; s0 += THREADS, parts += THREADS * wide) {
-        uint32_t n = min(a.splits - s0, THREADS);
+    float top = -INFINITY, sum = 0, out = 0;
+    for (uint32_t s0 = 0; s0 < a.splits; s0 += JOIN_THREADS, parts += JOIN_THREADS * wide) {
+        uint32_t n = min(a.splits - s0, JOIN_THREADS);
+        float v[LOADS];
+#pragma unroll
+        for (int k = 0; k < LOADS; k++)
+            v[k] = parts[min(warp * LOADS + k, n - 1) * wide + 2 + column];
         float own = i < n ? parts[i * wide] : -INFINITY;
         float more = own > -INFINITY ? parts[i * wide + 1] : 0;
         float all = largest_so_far(own), before = __shfl_up_sync(~0u, all, 1);
         before = fmaxf(lane > 0 ? before : -INFINITY, top);
         __syncthreads();
-        if (lane == WARP - 1) tops[i / WARP] = all;
+        if (lane == WARP - 1) tops[warp] = all;
+#pragma unroll
+        for (int k = 0; k < LOADS; k++) values[warp * LOADS + k][lane] = v[k];
         __syncthreads();
-        for (uint32_t w = 0; w < i / WARP; w++) before = fmaxf(before, tops[w]);
+        for (uint32_t w = 0; w < warp; w++) before = fmaxf(before, tops[w]);
         by[i] = share_of(before, own);
         mass[i] = more;
         __syncthreads();
-        for (uint32_t w = 0; w < THREADS / WARP; w++) top = fmaxf(top, tops[w]);
-        for (uint32_t s = 0; s < n; s++) sum = join(sum, by[s], mass[s]);
-#pragma unroll
-        for (int c = 0; c < WIDEST / THREADS; c++) {
-            uint32_t d = c * THREADS + i;
-            if (d >= v_dim) break;
-            for (uint32_t s = 0; s < n; s += LOADS) {
-                float v[LOADS];
-#pragma unroll
-                for (int k = 0; k < LOADS; k++) v[k] = parts[min(s + k, n - 1) * wide + 2 + d];
-#pragma unroll
-                for (int k = 0; k < LOADS; k++)
-                    if (s + k < n && by[s + k].more != 0) out[c] = join(out[c], by[s + k], v[k]);
-            }
+        for (uint32_t w = 0; w < JOIN_THREADS / WARP; w++) top = fmaxf(top, tops[w]);
+        for (uint32_t s = 0; warp == 0 && s < n; s++) {
+            struct share b = by[s];
+            sum = join(sum, b, mass[s]);
+            if (b.more != 0) out = join(out, b, values[s][lane]);
         }
     }
+    if (warp > 0 || d >= v_dim) return;
     float scale, all = finish_mass(a, row, head, top, sum, &scale);
-#pragma unroll
-    for (int c = 0; c < WIDEST / THREADS; c++) {
-        uint32_t d = c * THREADS + i;
-        if (d < v_dim)
-            a.y[((size_t)row * a.heads + head) * v_dim + d] = finish_sum(out[c], scale, all);
-    }
+    a.y[((size_t)row * a.heads + head) * v_dim + d] = finish_sum(out, scale, all);
 }
 
 /* The same of a few splits, by a block that has all heads of a row, and halves it. */

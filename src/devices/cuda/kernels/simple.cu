@@ -123,7 +123,10 @@ __device__ void match_row(const float *x, const float *other, uint32_t n, float 
 }
 
 KERNEL_FN(rows, struct cuda_rows) {
-    take_turn();
+    let_next_come();
+    if (blockIdx.x == 0) ask_vector(a.w, a.w_cols);
+    if (blockIdx.x == 0) ask_vector(a.b, a.b_cols);
+    wait_for_last();
     __shared__ float room[WARPS_MAX];
     size_t at = (size_t)blockIdx.x * a.width;
     const float *x = a.x + at;
