@@ -18,9 +18,10 @@ enum { KERNELS = sizeof kernels / sizeof kernels[0] };
 
 static uint32_t blocks(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
 
-/* Queries in two pieces, keys, values. */
+/* Queries in two pieces, keys, values, and of few rows the weights in two pieces. */
 static uint32_t shared_bytes(int k, uint32_t rows) {
-    return (2 * rows + 2 * SPLIT) * kernels[k].dim * 2;
+    uint32_t bytes = (2 * rows + 2 * SPLIT) * kernels[k].dim * 2;
+    return rows == FEW_ROWS ? bytes + 2 * rows * SPLIT * 2 : bytes;
 }
 
 /* The kernels for heads so wide; KERNELS: none. */
@@ -73,12 +74,22 @@ static void join(struct device_plan *p, const struct cuda_attention *a,
     cuda_run_kernel(p, CUDA_attention_join, grid, a);
 }
 
+/* Blocks that share a tile's splits: as many as run at a time, each with as many splits. */
+static uint32_t sharing_blocks(const struct device_plan *p, uint32_t tiles, uint32_t splits,
+                               uint32_t shared) {
+    uint32_t each = p->device->shared_most / shared < 2 ? 1 : 2; /* by shared memory, registers */
+    uint32_t at_once = p->device->processors * each;
+    uint32_t most = at_once > tiles ? at_once / tiles : 1;
+    return blocks(splits, blocks(splits, most));
+}
+
 static void run_few(struct device_plan *p, struct cuda_attention *a, int k,
                     const struct cuda_halve *halve) {
     cuda_attention_tiles(p, a, FEW_ROWS);
     uint32_t parts = blocks(a->share, a->tile_heads);
-    struct cuda_grid grid = {p->shape.seqs * a->seq_tiles, a->cache.kv_heads * parts, a->splits,
+    struct cuda_grid grid = {p->shape.seqs * a->seq_tiles, a->cache.kv_heads * parts, 1,
                              FEW_THREADS, shared_bytes(k, FEW_ROWS)};
+    grid.z = sharing_blocks(p, grid.x * grid.y, a->splits, grid.shared);
     size_t row = (size_t)a->heads * a->splits * (2 + (size_t)a->cache.v_dim) * sizeof(float);
     assert(row > 0);
     uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);

@@ -48,6 +48,7 @@ struct cuda_device {
     bool overlaps;      /* kernels of a graph may begin while the one before runs */
     uint32_t split_shared[3]; /* bytes that attention's kernels were allowed */
     uint32_t shared_most;     /* bytes of shared memory that a block may be allowed */
+    uint32_t processors;
     CUresult failed;    /* 0: nothing */
     const char *at;     /* what failed */
     char name[128];

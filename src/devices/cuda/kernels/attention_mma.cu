@@ -14,7 +14,8 @@
  * and splits are added in order (join()). Rows and columns of an mma do not meet, and a weight of 0
  * adds nothing, so a row's bits depend on its own positions alone: not on the tile, and not on which
  * of the two kernels has it:
- *     few     a block is 16 rows and one split; its 8 warps share the positions, then the columns
+ *     few     a block is 16 rows and some splits, whose parts others add; its 8 warps share the
+ *             positions, then the columns
  *     many    a block is 64 rows and all their splits, one after the other; a warp has 16 rows
  *
  * In shared memory a row is chunks of 16 bytes, which change places by the row's last three bits: 8
@@ -338,48 +339,57 @@ __device__ float finish_sum(float sum, float by, float mass) { return (sum * by 
 
 /* ---- few rows ---- */
 
+/* A block has every gridDim.z-th split: the next one's keys come while this one's values are summed,
+ * its values while its scores are computed. */
 template <int DIM> __device__ void few(const struct cuda_attention &a) {
-    extern __shared__ __align__(128) uint8_t room[]; /* q: [2][ROWS], keys, values [SPLIT] */
+    extern __shared__ __align__(128) uint8_t room[]; /* q: [2][ROWS], keys, values [SPLIT]; then
+                                                        weights [2][ROWS] of SPLIT */
     __shared__ float undo[ROWS], tops[GROUPS][ROWS], masses[GROUPS][ROWS][4];
-    enum { ROW_BYTES = DIM * 2 };
-    uint8_t *high = room, *low = high + ROWS * ROW_BYTES, *keys = low + ROWS * ROW_BYTES;
-    uint8_t *values = keys + SPLIT * ROW_BYTES, *weights = keys; /* [2][ROWS][SPLIT], in the end */
-    uint32_t at = (uint32_t)__cvta_generic_to_shared(room);
-    uint32_t keys_at = at + 2 * ROWS * ROW_BYTES, values_at = keys_at + SPLIT * ROW_BYTES;
+    enum { ROW_BYTES = DIM * 2, WEIGHT_BYTES = ROWS * SPLIT * 2 };
+    uint8_t *weights = room + (2 * ROWS + 2 * SPLIT) * ROW_BYTES;
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(room), low_at = at + ROWS * ROW_BYTES;
+    uint32_t keys_at = low_at + ROWS * ROW_BYTES, values_at = keys_at + SPLIT * ROW_BYTES;
+    uint32_t weights_at = values_at + SPLIT * ROW_BYTES;
     uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     let_next_come();
     struct tile tile;
-    if (!make_tile(a, blockIdx.x, blockIdx.y, blockIdx.z, &tile)) {
+    if (!make_tile(a, blockIdx.x, blockIdx.y, 0, &tile)) {
         wait_for_last();
         return;
     }
-    uint32_t base = tile.base, rows = tile.tokens * tile.heads;
-    struct seen seen = in_split(seen_by_tile(a, tile), base);
-    if (seen.begin >= seen.end) {
-        wait_for_last();
-        if (threadIdx.x < rows) {
-            uint32_t r = threadIdx.x;
-            *part_of(a, tile.row + r / tile.heads, tile.head + r % tile.heads, blockIdx.z) =
-                -INFINITY;
-        }
-        return;
-    }
+    uint32_t rows = tile.tokens * tile.heads;
+    struct seen all = seen_by_tile(a, tile);
+    uint32_t first_split = all.begin / SPLIT, end_split = (all.end + SPLIT - 1) / SPLIT;
+    uint32_t split = blockIdx.z;
+    if (split < first_split)
+        split += (first_split - split + gridDim.z - 1) / gridDim.z * gridDim.z;
+    bool any = split < end_split;
     /* What steps before this one have stored need not wait for the kernels before this one. */
-    struct pages pages = pages_in(a, tile, base, seen);
-    uint32_t old = min(max(tile.seq.past, base), base + seen.end) - base;
-    ask_rows<DIM>(a.cache, pages, false, seen.begin, old, seen, keys_at);
-    close_group();
-    ask_rows<DIM>(a.cache, pages, true, 0, old, seen, values_at);
-    ask_rows<DIM>(a.cache, pages, true, seen.end, SPLIT, seen, values_at);
-    close_group();
+    struct seen seen = in_split(all, split * SPLIT);
+    struct pages pages = pages_in(a, tile, split * SPLIT, seen);
+    uint32_t past = tile.seq.past, old = 0;
+    if (any) {
+        old = min(max(past, split * SPLIT), split * SPLIT + seen.end) - split * SPLIT;
+        ask_rows<DIM>(a.cache, pages, false, seen.begin, old, seen, keys_at);
+        close_group();
+        ask_rows<DIM>(a.cache, pages, true, 0, old, seen, values_at);
+        ask_rows<DIM>(a.cache, pages, true, seen.end, SPLIT, seen, values_at);
+        close_group();
+    }
     wait_for_last();
+    for (uint32_t s = blockIdx.z; s < a.splits; s += gridDim.z) {
+        uint32_t r = threadIdx.x;
+        if (r < rows && (s < first_split || s >= end_split))
+            *part_of(a, tile.row + r / tile.heads, tile.head + r % tile.heads, s) = -INFINITY;
+    }
+    if (!any) return;
     ask_rows<DIM>(a.cache, pages, false, old, seen.end, seen, keys_at);
     ask_rows<DIM>(a.cache, pages, true, old, seen.end, seen, values_at);
     close_group();
     for (uint32_t r = warp; r < ROWS; r += FEW_WARPS) {
         size_t row = (size_t)(tile.row + r / tile.heads) * a.heads + tile.head + r % tile.heads;
-        float by = put_query<DIM>(r < rows ? a.q + row * a.cache.k_dim : NULL, a.cache.k_dim, high,
-                                  low, r);
+        float by = put_query<DIM>(r < rows ? a.q + row * a.cache.k_dim : NULL, a.cache.k_dim, room,
+                                  room + ROWS * ROW_BYTES, r);
         if (lane == 0) undo[r] = by;
     }
     if (old < seen.end) wait_group<0>();
@@ -387,69 +397,84 @@ template <int DIM> __device__ void few(const struct cuda_attention &a) {
     __syncthreads();
 
     struct view v[2] = {view_of(a, tile, g, undo[g]), view_of(a, tile, g + 8, undo[g + 8])};
-    float s[GROUP_BLOCKS][4], top[2], shift[2], mass[2];
-    uint32_t first = warp * GROUP_BLOCKS * 8;
-    score<DIM, GROUP_BLOCKS>(at, at + ROWS * ROW_BYTES, 0, keys_at, first, a.cache.k_dim, s);
-    finish_scores<GROUP_BLOCKS>(a, v, pages, base, first, s, top);
-    for (int r = 0; r < 2; r++)
-        if (t == 0) tops[warp][g + 8 * r] = top[r];
-    __syncthreads();
-    for (int r = 0; r < 2; r++) {
-        for (int w = 0; w < GROUPS; w++) top[r] = fmaxf(top[r], tops[w][g + 8 * r]);
-        shift[r] = shift_of(top[r]);
-    }
-    weigh(s, shift, mass);
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        masses[warp][g + 8 * r][t] = mass[r];
-#pragma unroll
-        for (int j = 0; j < GROUP_BLOCKS; j++) {
-            struct two p = pieces(s[j][2 * r], s[j][2 * r + 1]);
-            uint32_t to = place<SPLIT>(g + 8 * r, first / 8 + j) + 4 * t;
-            *(uint32_t *)(weights + to) = p.high;
-            *(uint32_t *)(weights + ROWS * SPLIT * 2 + to) = p.low;
+    for (;;) {
+        float s[GROUP_BLOCKS][4], top[2], shift[2], mass[2];
+        uint32_t first = warp * GROUP_BLOCKS * 8, next = split + gridDim.z;
+        score<DIM, GROUP_BLOCKS>(at, low_at, 0, keys_at, first, a.cache.k_dim, s);
+        finish_scores<GROUP_BLOCKS>(a, v, pages, split * SPLIT, first, s, top);
+        for (int r = 0; r < 2; r++)
+            if (t == 0) tops[warp][g + 8 * r] = top[r];
+        __syncthreads();
+        if (next < end_split) {
+            seen = in_split(all, next * SPLIT);
+            pages = pages_in(a, tile, next * SPLIT, seen);
+            ask_rows<DIM>(a.cache, pages, false, seen.begin, seen.end, seen, keys_at);
         }
-    }
-    wait_group<0>();
-    __syncthreads();
-
-    if (threadIdx.x < ROWS * 4) {
-        uint32_t r = threadIdx.x / 4;
-        float all = masses[0][r][t], most = tops[0][r];
-        for (int w = 1; w < GROUPS; w++) {
-            all += masses[w][r][t];
-            most = fmaxf(most, tops[w][r]);
+        close_group();
+        for (int r = 0; r < 2; r++) {
+            for (int w = 0; w < GROUPS; w++) top[r] = fmaxf(top[r], tops[w][g + 8 * r]);
+            shift[r] = shift_of(top[r]);
         }
-        all = add_lanes(all);
-        if (t == 0 && r < rows) {
-            float *part =
-                part_of(a, tile.row + r / tile.heads, tile.head + r % tile.heads, blockIdx.z);
-            part[0] = isnan(all) ? INFINITY : most; /* a top leaves NaN out */
-            part[1] = all;
-        }
-    }
-    for (uint32_t d = warp * 16; d < a.cache.v_dim; d += FEW_WARPS * 16) {
-        float o[2][4] = {};
-        uint32_t from = matrix_rows<SPLIT>(0), column = matrix_rows<DIM>(0) ^ d * 2;
-#pragma unroll
-        for (int step = 0; step < STEPS; step++) {
-            uint32_t up[4], down[4], b[4];
-            load_matrices(up, keys_at + (from ^ step * 32));
-            load_matrices(down, keys_at + ROWS * SPLIT * 2 + (from ^ step * 32));
-            load_transposed(b, values_at + column + step * STEP * DIM * 2);
-#pragma unroll
-            for (int n = 0; n < 2; n++) mma(o[n], up, b[2 * n], b[2 * n + 1]);
-#pragma unroll
-            for (int n = 0; n < 2; n++) mma(o[n], down, b[2 * n], b[2 * n + 1]);
-        }
+        weigh(s, shift, mass);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            if (!v[r].there) continue;
-            float *part = part_of(a, v[r].row, v[r].head, blockIdx.z) + 2 + d + 2 * t;
+            masses[warp][g + 8 * r][t] = mass[r];
 #pragma unroll
-            for (int n = 0; n < 2; n++)
-                *(float2 *)(part + 8 * n) = make_float2(o[n][2 * r], o[n][2 * r + 1]);
+            for (int j = 0; j < GROUP_BLOCKS; j++) {
+                struct two p = pieces(s[j][2 * r], s[j][2 * r + 1]);
+                uint32_t to = place<SPLIT>(g + 8 * r, first / 8 + j) + 4 * t;
+                *(uint32_t *)(weights + to) = p.high;
+                *(uint32_t *)(weights + WEIGHT_BYTES + to) = p.low;
+            }
         }
+        wait_group<1>();
+        __syncthreads();
+
+        if (threadIdx.x < ROWS * 4) {
+            uint32_t r = threadIdx.x / 4;
+            float sum = masses[0][r][t], most = tops[0][r];
+            for (int w = 1; w < GROUPS; w++) {
+                sum += masses[w][r][t];
+                most = fmaxf(most, tops[w][r]);
+            }
+            sum = add_lanes(sum);
+            if (t == 0 && r < rows) {
+                float *part =
+                    part_of(a, tile.row + r / tile.heads, tile.head + r % tile.heads, split);
+                part[0] = isnan(sum) ? INFINITY : most; /* a top leaves NaN out */
+                part[1] = sum;
+            }
+        }
+        for (uint32_t d = warp * 16; d < a.cache.v_dim; d += FEW_WARPS * 16) {
+            float o[2][4] = {};
+            uint32_t from = matrix_rows<SPLIT>(0), column = matrix_rows<DIM>(0) ^ d * 2;
+#pragma unroll
+            for (int step = 0; step < STEPS; step++) {
+                uint32_t up[4], down[4], b[4];
+                load_matrices(up, weights_at + (from ^ step * 32));
+                load_matrices(down, weights_at + WEIGHT_BYTES + (from ^ step * 32));
+                load_transposed(b, values_at + column + step * STEP * DIM * 2);
+#pragma unroll
+                for (int n = 0; n < 2; n++) mma(o[n], up, b[2 * n], b[2 * n + 1]);
+#pragma unroll
+                for (int n = 0; n < 2; n++) mma(o[n], down, b[2 * n], b[2 * n + 1]);
+            }
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                if (!v[r].there) continue;
+                float *part = part_of(a, v[r].row, v[r].head, split) + 2 + d + 2 * t;
+#pragma unroll
+                for (int n = 0; n < 2; n++)
+                    *(float2 *)(part + 8 * n) = make_float2(o[n][2 * r], o[n][2 * r + 1]);
+            }
+        }
+        if (next >= end_split) return;
+        split = next;
+        __syncthreads();
+        ask_rows<DIM>(a.cache, pages, true, 0, SPLIT, seen, values_at);
+        close_group();
+        wait_group<1>();
+        __syncthreads();
     }
 }
 
