@@ -59,6 +59,7 @@ static int run(const struct options *options) {
     server.engine.model = path;
     server.engine.chat_template = chat_template;
     server.engine.parallel = (uint32_t)options->parallel;
+    server.engine.max_gap = (uint32_t)options->max_gap;
     ob_status status = ob_engine_check(&server.engine, &error); /* before anything is said */
     if (status == OB_OK) status = server_run(&server, &error);
     free(path);
