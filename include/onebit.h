@@ -98,6 +98,8 @@ typedef struct ob_engine_options {
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
     uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
     uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
+    uint32_t queue;         /* requests that may wait while `parallel` run: ob_submit refuses more
+                               with OB_ERR_BUSY; 0 = any number */
     uint32_t max_gap;       /* milliseconds: prompts are cut into such steps that running answers
                                get their next token within about that; 0 = no limit */
     /* Called while loading with bytes of the files done and total; may be NULL. */

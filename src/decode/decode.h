@@ -31,6 +31,8 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
  * before the first request. Without it these do nothing. */
 void loop_set_chat(struct loop *loop, const struct chat_format *format,
                    const struct chat_thought *style);
+/* Requests that may wait, 0 = any number; before the first one. */
+void loop_set_queue(struct loop *loop, uint32_t requests);
 /* Seconds that running answers may have to wait for a next token while prompts are computed; before
  * the first request. 0, without it: no limit. */
 void loop_set_gap(struct loop *loop, double seconds);

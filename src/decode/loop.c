@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loop.c: the owner thread; see decode.h. Shared under `lock`: inbox, job, closing, and each
+ * loop.c: the owner thread; see decode.h. Shared under `lock`: inbox, open, job, closing, and each
  * request's `done`. Everything else is the owner thread's alone.
  *
  * Memory of the loop itself lives until the last request is released (`refs`), so that requests may
@@ -45,6 +45,8 @@ struct loop {
     os_mutex lock;
     os_cond work, finished;
     struct list inbox;
+    uint32_t open;  /* requests that are not done */
+    uint32_t queue; /* that may wait; 0: any number */
     struct job *job;
     bool closing;
     os_mutex grammars_lock;
@@ -123,6 +125,7 @@ static void settle(struct loop *loop, struct ob_request *r) {
     keep(loop, r);
     os_lock(&loop->lock);
     r->done = true;
+    loop->open--;
     os_broadcast(&loop->finished);
     os_unlock(&loop->lock);
 }
@@ -385,6 +388,8 @@ void loop_set_chat(struct loop *loop, const struct chat_format *format,
     loop->style = style;
 }
 
+void loop_set_queue(struct loop *loop, uint32_t requests) { loop->queue = requests; }
+
 void loop_set_gap(struct loop *loop, double seconds) { loop->pace.gap = seconds; }
 
 void loop_close(struct loop **p) {
@@ -409,13 +414,21 @@ ob_status loop_submit(struct loop *loop, const ob_request_options *options, ob_r
         if (error) *error = here;
         return here.status;
     }
-    atomic_fetch_add(&loop->refs, 1);
-    *out = r;
+    uint32_t parallel = engine_parallel(loop->engine);
     os_lock(&loop->lock);
-    push_back(&loop->inbox, r);
-    os_signal(&loop->work);
+    bool full = loop->queue && loop->open >= parallel + loop->queue;
+    if (!full) {
+        atomic_fetch_add(&loop->refs, 1);
+        *out = r;
+        loop->open++;
+        push_back(&loop->inbox, r);
+        os_signal(&loop->work);
+    }
     os_unlock(&loop->lock);
-    return OB_OK;
+    if (!full) return OB_OK;
+    request_free(r);
+    return error_set(error, OB_ERR_BUSY, "%u requests run and %u wait: no more are taken now",
+                     parallel, loop->queue);
 }
 
 ob_status loop_grammars(struct loop *loop, struct grammar_vocab **out, ob_error *error) {

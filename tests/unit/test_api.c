@@ -270,6 +270,39 @@ static void urgent_requests_pass(void **state) {
     os_mutex_free(&gate);
 }
 
+/* One runs, two wait, the next is told to come back; when all is done there is room again. */
+static void a_full_line_is_said(void **state) {
+    (void)state;
+    enum { N = 3 };
+    struct order order[N];
+    unsigned count = 0;
+    const int32_t id[] = {1, 2, 3};
+    ob_request *request[N], *more = NULL;
+    struct got got;
+    ob_error error;
+    os_mutex gate;
+    os_mutex_init(&gate);
+    ob_engine *engine =
+        open_engine(&(ob_engine_options){.model = MODEL, .parallel = 1, .queue = 2});
+    ob_request_options o = prompt_options(id, 3, 2, &got), later = o;
+    o.on_event = note_first;
+    os_lock(&gate);
+    for (int i = 0; i < N; i++) {
+        order[i] = (struct order){.gate = &gate, .count = &count};
+        o.user = &order[i];
+        request[i] = submit(engine, &o);
+    }
+    assert_int_equal(ob_submit(engine, &later, &more, &error), OB_ERR_BUSY);
+    assert_string_equal(error.message, "1 requests run and 2 wait: no more are taken now");
+    os_unlock(&gate);
+    for (int i = 0; i < N; i++) ob_release(&request[i]);
+    run(engine, &later);
+    assert_int_equal(got.finish, OB_FINISH_LENGTH);
+    ob_engine_close(&engine);
+    buf_free(&got.text);
+    os_mutex_free(&gate);
+}
+
 static void a_stop_string_cuts(void **state) {
     (void)state;
     static struct got whole, cut;
@@ -504,6 +537,7 @@ int main(void) {
         cmocka_unit_test(a_cached_prefix_changes_nothing),
         cmocka_unit_test(a_common_beginning_is_computed_once),
         cmocka_unit_test(urgent_requests_pass),
+        cmocka_unit_test(a_full_line_is_said),
         cmocka_unit_test(a_stop_string_cuts),
         cmocka_unit_test(cancel_ends_a_request),
         cmocka_unit_test(closing_cancels_what_runs),
