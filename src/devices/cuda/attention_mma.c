@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * attention_mma.c: attention by kernels/attention_mma.cu: which nodes, and how a step is cut. Whether
- * a node is for it depends on the model and the caches' format alone; which of its kernels has a
- * step, on the step: their bits are equal. */
+ * attention_mma.c: attention by kernels/attention_mma.cu: which nodes, and how a step is cut.
+ * Whether a node is for it depends on the model and the caches' format alone; which of its kernels
+ * has a step, on the step: their bits are equal. */
 #include <assert.h>
 
 #include "devices/cuda/cuda.h"

@@ -63,7 +63,8 @@ static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_
     if (few || some) {
         /* Segments go round the warps: as many of these as there are, where that is no more than
          * their registers allow; sums are added in order of the segments. */
-        uint32_t segments = blocks(a->cols, SEGMENT), threads = segments > 32 ? 2 * THREADS : THREADS;
+        uint32_t segments = blocks(a->cols, SEGMENT);
+        uint32_t threads = segments > 32 ? 2 * THREADS : THREADS;
         if (few && segments * WARP > threads) threads = segments * WARP;
         if (threads > 2 * THREADS) threads = 2 * THREADS;
         struct cuda_grid grid = {cut(a, TILE), 1, 1, threads, few ? part : part * (SOME / FEW)};
