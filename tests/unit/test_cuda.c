@@ -475,8 +475,8 @@ static void what_does_not_fit_is_refused(void **state) {
     static const struct { size_t most; const char *words[3]; } row[] = {
         {64 << 10,
          {"weights of ", "of the 0.1 MiB that cuda (Fake 0) has free", "gpu_layers auto"}},
-        {(size_t)134 << 20,
-         {"KV memory of 16.0 MiB for 16384 tokens", "for steps of 512 tokens", "less kv_memory"}},
+        {(size_t)150 << 20,
+         {"KV memory of 16.0 MiB for 16384 tokens", "for steps of 2048 tokens", "less kv_memory"}},
     };
     const size_t all = *most;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
