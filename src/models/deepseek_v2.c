@@ -55,7 +55,7 @@ const struct recipe model_deepseek_v3 = {
     .family = "deepseek_v3",
     .written_as = "deepseek2",
     .model_type = "deepseek_v3",
-    .also_type = "sarvam_mla",
+    .also_type = "kimi_k2|sarvam_mla",
     .hf_class = "DeepseekV3ForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp, moe_tensors, moe_shared_tensors,
