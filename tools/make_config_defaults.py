@@ -7,18 +7,20 @@ leave such keys out. For each model type that src/models knows the table has the
 keys that recipes read; a default that the class computes from other keys is not in it, it is the
 recipe's to compute. hf_defaults.h says how a row is written.
 
-usage: make_config_defaults.py > src/format/hf_defaults_table.h    (needs: transformers)
+usage: make_config_defaults.py > src/format/hf_defaults_table.h    (needs: torch, transformers)
 """
 import dataclasses
 import json
 import pathlib
 import re
-import sys
 
 import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-MODELS = pathlib.Path(__file__).resolve().parent.parent / "src" / "models"
+import draw_model
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODELS, FAMILIES = ROOT / "src" / "models", ROOT / "tests" / "golden" / "families"
 WIDTH = 96
 # The class computes from them what it computes with (a list from a number, a number of layers from
 # that of a stack); a file has the field, and so has a recipe.
@@ -27,6 +29,8 @@ AS_WRITTEN = {("gemma3n_text", "intermediate_size"), ("hrm_text", "num_hidden_la
               ("qwen3", "sliding_window"), ("qwen3_moe", "sliding_window")}
 COMMON = {f.name for f in dataclasses.fields(transformers.PreTrainedConfig)}
 NO_MATTER = re.compile(r"initializer_range$|_token_id$|^rope_parameters$|_config$")
+NAMES_OF = {"first_k_dense_replace": ("num_dense_layers", "moe_layer_start_index"),
+            "sliding_window_pattern": ("global_attn_every_n_layers",)}
 TIE = "tie_word_embeddings"
 
 
@@ -34,29 +38,30 @@ def texts() -> list[str]:
     return [p.read_text() for p in sorted(MODELS.rglob("*.[ch]"))]
 
 
-def model_types() -> tuple[list[str], list[str]]:
-    """Those of recipes, and those of wrappers."""
-    found = set()
-    for text in texts():
-        for names in re.findall(r'\.(?:model_type|also_type) = "([^"]+)"', text):
-            found.update(names.split("|"))
-        found.update(re.findall(r'^ENCODER\w*\("([\w-]+)"', text, re.M))
+def strings() -> set[str]:
+    found = re.findall(r'"([^"\n]*)"', "\n".join(texts()))
+    return {part.lstrip("/") for s in found for part in s.split("|")}
+
+
+def model_types() -> tuple[set[str], set[str]]:
+    """Those that recipes name, and those of wrappers."""
     rows = (MODELS / "wrappers.def").read_text()
-    return sorted(found), re.findall(r"^WRAPPER\((\w+)", rows, re.M)
+    ours = {t for t in strings() & set(CONFIG_MAPPING)
+            if not CONFIG_MAPPING[t].sub_configs_defaults}
+    return ours, set(re.findall(r"^WRAPPER\((\w+)", rows, re.M))
 
 
 def words() -> set[str]:
     """All that may be a key's name in a recipe."""
-    strings = [s for text in texts() for s in re.findall(r'"([^"\n]*)"', text)]
-    parts = [part.lstrip("/").split(".")[0] for s in strings for part in s.split("|")]
-    return {p for p in parts if re.fullmatch(r"[A-Za-z_]\w*", p)}
+    return {p for s in strings() if re.fullmatch(r"[A-Za-z_]\w*", p := s.split(".")[0])}
 
 
 def has(config, name: str):
     """An attribute's value, None if there is none; also of those that differ by layer."""
     if name in config.__dict__:
         return config.__dict__[name]
-    return getattr(type(config), name, None)
+    of_class = getattr(type(config), name, None)
+    return getattr(config, name) if isinstance(of_class, property) else of_class
 
 
 def field_default(field):
@@ -105,6 +110,21 @@ def rope_rows(kind, config) -> dict:
     return rows | {"rope_parameters": whole}
 
 
+def layer_rows(fields: dict, config) -> dict:
+    """What recipes derive lists of layers' kinds from, by the names that other classes have."""
+    rows = {}
+    kinds, mlps = has(config, "layer_types"), has(config, "mlp_layer_types")
+    if mlps and fields.get("mlp_layer_types") is None and set(mlps) <= {"dense", "sparse"}:
+        dense = (mlps + ["sparse"]).index("sparse")
+        if "dense" not in mlps[dense:]:
+            rows["first_k_dense_replace"] = dense
+    if kinds and fields.get("layer_types") is None:
+        full = [i for i, k in enumerate(kinds) if k == "full_attention"]
+        if len(full) > 1 and set(kinds) <= {"full_attention", "sliding_attention"}:
+            rows["sliding_window_pattern"] = full[1] - full[0]
+    return {k: v for k, v in rows.items() if not {k, *NAMES_OF[k]} & set(fields)}
+
+
 def row(name: str, kind, known: set[str]) -> dict:
     config = kind()
     fields = {f.name: field_default(f) for f in dataclasses.fields(kind) if f.name not in COMMON}
@@ -125,8 +145,9 @@ def row(name: str, kind, known: set[str]) -> dict:
         out[key] = value
         if field is None:
             null_is_default.append(key)
-        elif takes_null(kind, key):
+        elif takes_null(name, kind, key):
             may_be_null.append(key)
+    out |= layer_rows(fields, config)
     if "rope_parameters" in fields:
         out |= rope_rows(kind, config)
     names = {a: c for a, c in kind.attribute_map.items() if a in known or c in known}
@@ -139,12 +160,32 @@ def row(name: str, kind, known: set[str]) -> dict:
     return out
 
 
-def takes_null(kind, key: str) -> bool:
+def miniatures(name: str):
+    """Configurations of models of this type, alone or inside another: copies, and the part."""
+    for path in sorted(FAMILIES.glob("*/config.json")):
+        config = json.loads(path.read_text())
+        inside = config.get("text_config", {}).get("model_type")
+        if name in (config["model_type"], inside) and "quantization_config" not in config:
+            yield config, config if config["model_type"] == name else config["text_config"]
+
+
+def takes_null(name: str, kind, key: str) -> bool:
+    """Of some model: a class may take what its model then stumbles over."""
+    tried = False
+    for config, inner in miniatures(name):
+        inner[key], tried = None, True
+        try:
+            made = draw_model.class_of(config)
+            model = made._from_config(made.config_class.from_dict(config),
+                                      attn_implementation="eager")
+            draw_model.outputs(model.eval(), [9] * 16)
+            return True
+        except Exception:  # see changed
+            continue
     try:
-        kind(**{key: None})
-    except Exception:  # see changed
+        return not tried and kind(**{key: None}) is not None
+    except Exception:
         return False
-    return True
 
 
 def wrapper_row(kind) -> dict:
@@ -178,10 +219,7 @@ def main() -> None:
           " * hf_defaults_table.h: the defaults of configuration classes, by model type: see\n"
           f" * hf_defaults.h. Generated by tools/make_config_defaults.py of transformers\n"
           f" * {transformers.__version__}. */")
-    for name in sorted(set(types) | set(wrappers)):
-        if name not in CONFIG_MAPPING:
-            print(f"{name}: not in transformers", file=sys.stderr)
-            continue
+    for name in sorted(types | wrappers):
         kind = CONFIG_MAPPING[name]
         both = wrapper_row(kind) if name in wrappers else row(name, kind, known)
         if TIE in known and name not in wrappers:

@@ -187,7 +187,7 @@ def main() -> None:
                 total[kind] = total.get(kind, 0) + n
         except Exception as e:  # one family's class
             print(f"{name}: FAILED {type(e).__name__}: {str(e)[:300]}", flush=True)
-    print(total)
+    print(total, flush=True)
     if a.write:
         a.write.write_text("\n".join(cases) + "\n")
 

@@ -201,12 +201,36 @@ bool hf_config_says(const struct hf_config *config, const char *path) {
     return stated(config, path) != NULL;
 }
 
-bool hf_config_null(const struct hf_config *c, const char *path) {
-    bool root = *path == '/' || !c->text;
-    const json_t *defaults = *path == '/' ? c->root_defaults : c->defaults;
-    path += *path == '/';
-    return json_is_null(first(root ? c->root : c->text, path)) && walk(defaults, path) &&
-           null_means(defaults, path) == NULL_WRONG;
+/* The first key of an object that is null and may not be; NULL: none. */
+static const char *wrong_null(json_t *at, json_t *defaults) {
+    const char *key;
+    json_t *v;
+    json_object_foreach(at, key, v)
+        if (json_is_null(v) && json_object_get(defaults, key) &&
+            null_means(defaults, key) == NULL_WRONG)
+            return key;
+    return NULL;
+}
+
+/* Likewise in rope_parameters and its objects for kinds of layers. */
+static const char *wrong_null_of_rope(json_t *object) {
+    static const char *const name[] = {"high_freq_factor", "low_freq_factor",
+                                       "original_max_position_embeddings",
+                                       "partial_rotary_factor", "rope_theta", "rope_type"};
+    const char *key, *found = NULL;
+    json_t *v;
+    for (size_t i = 0; i < sizeof name / sizeof name[0] && !found; i++)
+        if (json_is_null(json_object_get(object, name[i]))) found = name[i];
+    json_object_foreach(object, key, v)
+        if (!found && json_is_object(v)) found = wrong_null_of_rope(v);
+    return found;
+}
+
+const char *hf_config_wrong_null(const struct hf_config *c) {
+    json_t *at = c->text ? c->text : c->root;
+    const char *key = wrong_null(c->root, c->root_defaults);
+    if (!key) key = wrong_null(at, c->defaults);
+    return key ? key : wrong_null_of_rope(json_object_get(at, "rope_parameters"));
 }
 
 struct str hf_config_text_type(const struct hf_config *config) { return config->text_type; }

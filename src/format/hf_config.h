@@ -26,9 +26,9 @@ void hf_config_spell(const char *text, size_t n, struct buf *out);
 /* A scalar is element 0 of 1; null counts as absent. The conversions give false when the element is
  * absent or of another kind: whole numbers may be written as 8.0, infinities as Python does. */
 bool hf_config_has(const struct hf_config *config, const char *path);
-/* As source_says, source_null and source_text_type. */
+/* As source_says, source_wrong_null and source_text_type. */
 bool hf_config_says(const struct hf_config *config, const char *path);
-bool hf_config_null(const struct hf_config *config, const char *path);
+const char *hf_config_wrong_null(const struct hf_config *config);
 struct str hf_config_text_type(const struct hf_config *config);
 /* As source_blocked. */
 size_t hf_config_blocked(const struct hf_config *config, const char *path);

@@ -9,9 +9,8 @@ DEFAULTS("afmoe",
     "'max_position_embeddings': 16384, 'rms_norm_eps': 1e-05, 'tie_word_embeddings': false, "
     "'num_experts': 64, 'num_experts_per_tok': 6, 'num_shared_experts': 2, 'route_scale': 1.0, "
     "'global_attn_every_n_layers': 4, 'sliding_window': 1024, 'mup_enabled': false, "
-    "'attention_bias': false, 'rope_theta': 10000.0, '?': ['num_dense_layers', 'head_dim', "
-    "'num_experts', 'num_experts_per_tok', 'num_shared_experts', 'route_scale', "
-    "'sliding_window', 'mup_enabled']}")
+    "'attention_bias': false, 'rope_theta': 10000.0, '?': ['global_attn_every_n_layers', "
+    "'mup_enabled']}")
 DEFAULTS("apertus",
     "{'vocab_size': 131072, 'hidden_size': 4096, 'intermediate_size': 14336, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'xielu', "
@@ -47,8 +46,9 @@ DEFAULTS("axk1",
     "'qk_rope_head_dim': 64, 'v_head_dim': 128, 'qk_nope_head_dim': 128, 'n_group': 8, "
     "'topk_group': 4, 'num_experts_per_tok': 8, 'norm_topk_prob': true, 'hidden_act': 'silu', "
     "'max_position_embeddings': 32768, 'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, "
-    "'rope_interleave': true, 'attention_bias': false, 'rope_theta': 10000.0, '?': "
-    "['norm_topk_prob', 'rope_interleave'], '=': {'num_local_experts': 'n_routed_experts'}}")
+    "'rope_interleave': true, 'attention_bias': false, 'first_k_dense_replace': 1, "
+    "'rope_theta': 10000.0, '?': ['norm_topk_prob', 'rope_interleave'], '=': "
+    "{'num_local_experts': 'n_routed_experts'}}")
 DEFAULTS("axk2",
     "{'vocab_size': 163840, 'hidden_size': 2048, 'intermediate_size': 5120, "
     "'moe_intermediate_size': 512, 'num_hidden_layers': 48, 'num_attention_heads': 32, "
@@ -58,7 +58,8 @@ DEFAULTS("axk2",
     "8, 'norm_topk_prob': true, 'hidden_act': 'silu', 'max_position_embeddings': 131072, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, 'attention_bias': false, "
     "'index_topk': 2048, 'index_head_dim': 128, 'index_n_heads': 16, 'gated_norm_rank': 16, "
-    "'rope_theta': 10000.0, '=': {'num_local_experts': 'n_routed_experts'}}")
+    "'first_k_dense_replace': 1, 'rope_theta': 10000.0, '=': {'num_local_experts': "
+    "'n_routed_experts'}}")
 DEFAULTS("bailing_hybrid",
     "{'vocab_size': 157184, 'hidden_size': 2560, 'intermediate_size': 6144, "
     "'moe_intermediate_size': 768, 'num_hidden_layers': 42, 'num_attention_heads': 32, "
@@ -81,10 +82,8 @@ DEFAULTS("bamba",
     "'max_position_embeddings': 262144, 'mamba_n_heads': 128, 'mamba_n_groups': 1, "
     "'mamba_d_state': 256, 'mamba_d_conv': 4, 'mamba_expand': 2, 'mamba_conv_bias': true, "
     "'mamba_proj_bias': false, 'time_step_limit': [0.0, Infinity], 'attention_bias': false, "
-    "'mlp_bias': false, 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5, '?': "
-    "['num_key_value_heads', 'mamba_n_groups', 'mamba_d_state', 'mamba_d_conv', "
-    "'mamba_conv_bias', 'mamba_proj_bias', 'time_step_limit'], '=': {'layer_types': "
-    "'layers_block_type'}}")
+    "'mlp_bias': false, 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5, '=': "
+    "{'layer_types': 'layers_block_type'}}")
 DEFAULTS("beam",
     "{'vocab_size': 151936, 'hidden_size': 5120, 'intermediate_size': 20480, "
     "'num_hidden_layers': 52, 'num_attention_heads': 48, 'num_key_value_heads': 8, "
@@ -92,10 +91,10 @@ DEFAULTS("beam",
     "'tie_word_embeddings': false, 'attention_bias': false, 'sliding_window': 512, "
     "'moe_intermediate_size': 2560, 'num_experts_per_tok': 8, 'num_experts': 256, "
     "'norm_topk_prob': true, 'head_dim': 128, 'n_group': 8, 'topk_group': 4, "
-    "'routed_scaling_factor': 2.5, 'final_logit_softcapping': 30.0, 'rope_theta': 10000.0, "
-    "'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, "
-    "'full_attention': null}, '?': ['sliding_window', 'n_group', 'topk_group', "
-    "'final_logit_softcapping']}")
+    "'routed_scaling_factor': 2.5, 'final_logit_softcapping': 30.0, 'first_k_dense_replace': "
+    "3, 'sliding_window_pattern': 6, 'rope_theta': 10000.0, 'rope_parameters': "
+    "{'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, 'full_attention': "
+    "null}, '?': ['final_logit_softcapping']}")
 DEFAULTS("bert",
     "{'vocab_size': 30522, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
     "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
@@ -122,6 +121,11 @@ DEFAULTS("bloom",
     "'layer_norm_epsilon': 1e-05, 'apply_residual_connection_post_layernorm': false, "
     "'tie_word_embeddings': true, '=': {'num_hidden_layers': 'n_layer', 'num_attention_heads': "
     "'n_head'}}")
+DEFAULTS("camembert",
+    "{'vocab_size': 30522, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
+    "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
+    "'type_vocab_size': 2, 'layer_norm_eps': 1e-12, 'is_decoder': false, "
+    "'add_cross_attention': false, 'tie_word_embeddings': true}")
 DEFAULTS("codegen",
     "{'vocab_size': 50400, 'n_positions': 2048, 'n_ctx': 2048, 'n_embd': 4096, 'n_layer': 28, "
     "'n_head': 16, 'rotary_dim': 64, 'activation_function': 'gelu_new', 'layer_norm_epsilon': "
@@ -132,13 +136,13 @@ DEFAULTS("cohere",
     "0.0625, 'num_hidden_layers': 40, 'num_attention_heads': 64, 'hidden_act': 'silu', "
     "'max_position_embeddings': 8192, 'layer_norm_eps': 1e-05, 'tie_word_embeddings': true, "
     "'attention_bias': false, 'use_qk_norm': false, 'rope_theta': 500000.0, '?': "
-    "['logit_scale', 'layer_norm_eps', 'use_qk_norm']}")
+    "['use_qk_norm']}")
 DEFAULTS("cohere2",
     "{'vocab_size': 256000, 'hidden_size': 8192, 'intermediate_size': 22528, 'logit_scale': "
     "0.0625, 'num_hidden_layers': 40, 'num_attention_heads': 64, 'hidden_act': 'silu', "
     "'max_position_embeddings': 8192, 'layer_norm_eps': 1e-05, 'tie_word_embeddings': true, "
-    "'attention_bias': false, 'sliding_window': 4096, 'rope_theta': 10000.0, '?': "
-    "['sliding_window']}")
+    "'attention_bias': false, 'sliding_window': 4096, 'sliding_window_pattern': 4, "
+    "'rope_theta': 10000.0}")
 DEFAULTS("cohere2_moe",
     "{'vocab_size': 256000, 'hidden_size': 8192, 'intermediate_size': 22528, 'logit_scale': "
     "0.0625, 'num_hidden_layers': 40, 'num_attention_heads': 64, 'head_dim': 128, "
@@ -147,13 +151,13 @@ DEFAULTS("cohere2_moe",
     "'sliding_window': 4096, 'num_experts_per_tok': 2, 'num_experts': 8, 'num_shared_experts': "
     "0, 'shared_expert_combination_strategy': 'average', 'expert_selection_fn': 'softmax', "
     "'prefix_dense_sliding_window_pattern': 1, 'norm_topk_prob': true, "
-    "'sliding_window_pattern': 4, '?': ['sliding_window']}")
+    "'sliding_window_pattern': 4, 'first_k_dense_replace': 0}")
 DEFAULTS("cohere_compass_text",
     "{'vocab_size': 256000, 'hidden_size': 8192, 'intermediate_size': 22528, "
     "'num_hidden_layers': 40, 'num_attention_heads': 64, 'hidden_act': 'silu', "
     "'max_position_embeddings': 8192, 'layer_norm_eps': 1e-05, 'tie_word_embeddings': true, "
-    "'attention_bias': false, 'sliding_window': 4096, 'rope_theta': 10000.0, '?': "
-    "['sliding_window']}")
+    "'attention_bias': false, 'sliding_window': 4096, 'sliding_window_pattern': 1, "
+    "'rope_theta': 10000.0}")
 DEFAULTS("ctrl",
     "{'vocab_size': 246534, 'n_positions': 256, 'n_embd': 1280, 'dff': 8192, 'n_layer': 48, "
     "'n_head': 16, 'layer_norm_epsilon': 1e-06, 'tie_word_embeddings': true, '=': "
@@ -164,14 +168,19 @@ DEFAULTS("cwm",
     "'num_hidden_layers': 64, 'num_attention_heads': 48, 'num_key_value_heads': 8, "
     "'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-05, "
     "'tie_word_embeddings': false, 'mlp_bias': false, 'head_dim': 128, 'sliding_window': 8192, "
-    "'rope_theta': 1000000.0, 'rope_parameters': {'rope_theta': 1000000.0, 'factor': 16.0, "
-    "'high_freq_factor': 4.0, 'low_freq_factor': 1.0, 'original_max_position_embeddings': "
-    "8192, 'rope_type': 'llama3'}}")
+    "'sliding_window_pattern': 4, 'rope_theta': 1000000.0, 'rope_parameters': {'rope_theta': "
+    "1000000.0, 'factor': 16.0, 'high_freq_factor': 4.0, 'low_freq_factor': 1.0, "
+    "'original_max_position_embeddings': 8192, 'rope_type': 'llama3'}}")
+DEFAULTS("data2vec-text",
+    "{'vocab_size': 30522, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
+    "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
+    "'type_vocab_size': 2, 'layer_norm_eps': 1e-12, 'is_decoder': false, "
+    "'add_cross_attention': false, 'tie_word_embeddings': true}")
 DEFAULTS("dbrx",
     "{'d_model': 2048, 'n_heads': 16, 'n_layers': 24, 'max_seq_len': 2048, 'vocab_size': "
-    "32000, 'tie_word_embeddings': false, 'rope_theta': 10000.0, '?': ['n_heads', 'n_layers', "
-    "'max_seq_len'], '=': {'num_attention_heads': 'n_heads', 'hidden_size': 'd_model', "
-    "'num_hidden_layers': 'n_layers', 'max_position_embeddings': 'max_seq_len'}}")
+    "32000, 'tie_word_embeddings': false, 'rope_theta': 10000.0, '?': ['max_seq_len'], '=': "
+    "{'num_attention_heads': 'n_heads', 'hidden_size': 'd_model', 'num_hidden_layers': "
+    "'n_layers', 'max_position_embeddings': 'max_seq_len'}}")
 DEFAULTS("deberta-v2",
     "{'vocab_size': 128100, 'hidden_size': 1536, 'num_hidden_layers': 24, "
     "'num_attention_heads': 24, 'intermediate_size': 6144, 'hidden_act': 'gelu', "
@@ -186,7 +195,7 @@ DEFAULTS("deepseek_v2",
     "512, 'q_lora_rank': 1536, 'n_routed_experts': 64, 'n_shared_experts': 2, "
     "'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'routed_scaling_factor': 1.0, "
     "'topk_method': 'greedy', 'norm_topk_prob': false, 'v_head_dim': 128, "
-    "'moe_intermediate_size': 1407, 'rope_theta': 10000.0, '?': ['q_lora_rank', 'topk_method', "
+    "'moe_intermediate_size': 1407, 'rope_theta': 10000.0, '?': ['q_lora_rank', "
     "'norm_topk_prob'], '=': {'num_experts': 'n_routed_experts'}}")
 DEFAULTS("deepseek_v3",
     "{'vocab_size': 129280, 'hidden_size': 7168, 'intermediate_size': 18432, "
@@ -197,10 +206,9 @@ DEFAULTS("deepseek_v3",
     "'topk_group': 4, 'num_experts_per_tok': 8, 'first_k_dense_replace': 3, 'norm_topk_prob': "
     "true, 'hidden_act': 'silu', 'max_position_embeddings': 4096, 'rms_norm_eps': 1e-06, "
     "'tie_word_embeddings': false, 'rope_interleave': true, 'attention_bias': false, "
-    "'rope_theta': 10000.0, '?': ['num_key_value_heads', 'q_lora_rank', 'v_head_dim', "
-    "'n_group', 'topk_group', 'num_experts_per_tok', 'first_k_dense_replace', "
-    "'norm_topk_prob', 'rope_interleave'], '=': {'num_local_experts': 'n_routed_experts', "
-    "'num_mtp_layers': 'num_nextn_predict_layers'}}")
+    "'rope_theta': 10000.0, '?': ['num_key_value_heads', 'q_lora_rank', 'norm_topk_prob', "
+    "'rope_interleave'], '=': {'num_local_experts': 'n_routed_experts', 'num_mtp_layers': "
+    "'num_nextn_predict_layers'}}")
 DEFAULTS("deepseek_v32",
     "{'vocab_size': 129280, 'hidden_size': 7168, 'intermediate_size': 18432, "
     "'moe_intermediate_size': 2048, 'num_hidden_layers': 61, 'num_attention_heads': 128, "
@@ -251,9 +259,9 @@ DEFAULTS("dory",
     "256, 'hidden_act': 'silu', 'max_position_embeddings': 8192, 'tie_word_embeddings': false, "
     "'attention_bias': false, 'mlp_bias': false, 'sliding_window': 1024, 'ngpt_alpha_init': "
     "0.05, 'n_input_layers': 8, 'n_output_layers': 8, 'n_recurrent_loops': 2, "
-    "'recurrent_kv_cache_mode': 'per_loop', 'rope_theta': 10000.0, 'rope_parameters': "
-    "{'full_attention': {'rope_type': 'default', 'rope_theta': 10000000.0}, "
-    "'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}}}")
+    "'recurrent_kv_cache_mode': 'per_loop', 'sliding_window_pattern': 4, 'rope_theta': "
+    "10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': "
+    "10000.0}, 'full_attention': {'rope_type': 'default', 'rope_theta': 10000000.0}}}")
 DEFAULTS("dots1",
     "{'vocab_size': 152064, 'hidden_size': 4608, 'intermediate_size': 10944, "
     "'moe_intermediate_size': 1408, 'num_hidden_layers': 62, 'num_attention_heads': 32, "
@@ -261,9 +269,8 @@ DEFAULTS("dots1",
     "'norm_topk_prob': false, 'hidden_act': 'silu', 'max_position_embeddings': 2048, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, 'attention_bias': false, "
     "'routed_scaling_factor': 1.0, 'sliding_window': 4096, 'max_window_layers': 62, "
-    "'rope_theta': 10000.0, '?': ['num_key_value_heads', 'n_group', 'topk_group', "
-    "'first_k_dense_replace', 'norm_topk_prob', 'sliding_window'], '=': {'num_local_experts': "
-    "'n_routed_experts'}}")
+    "'sliding_window_pattern': 1, 'rope_theta': 10000.0, '?': ['num_key_value_heads', "
+    "'norm_topk_prob', 'max_window_layers'], '=': {'num_local_experts': 'n_routed_experts'}}")
 DEFAULTS("dots3_note_text",
     "{'vocab_size': 152064, 'hidden_size': 5120, 'intermediate_size': 13824, "
     "'moe_intermediate_size': 1536, 'num_hidden_layers': 46, 'num_attention_heads': 128, "
@@ -274,11 +281,11 @@ DEFAULTS("dots3_note_text",
     "'max_position_embeddings': 524288, 'rms_norm_eps': 1e-05, 'tie_word_embeddings': false, "
     "'attention_bias': false, 'index_topk': 2048, 'index_head_dim': 128, 'index_n_heads': 64, "
     "'mlp_bias': false, 'head_dim': 256, 'sliding_window': 512, "
-    "'shared_experts_intermediate_size': 1536, 'rope_theta': 80000000.0, 'rope_parameters': "
-    "{'indexed_attention': {'rope_type': 'default', 'rope_theta': 80000000.0, "
-    "'partial_rotary_factor': 0.25}, 'sliding_attention': {'rope_type': 'default', "
-    "'rope_theta': 50000.0, 'partial_rotary_factor': 0.25}}, ':': ['sliding_window'], '=': "
-    "{'num_local_experts': 'n_routed_experts'}}")
+    "'shared_experts_intermediate_size': 1536, 'first_k_dense_replace': 1, 'rope_theta': "
+    "80000000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', "
+    "'rope_theta': 50000.0, 'partial_rotary_factor': 0.25}, 'indexed_attention': {'rope_type': "
+    "'default', 'rope_theta': 80000000.0, 'partial_rotary_factor': 0.25}}, ':': "
+    "['sliding_window'], '=': {'num_local_experts': 'n_routed_experts'}}")
 DEFAULTS("electra",
     "{'vocab_size': 30522, 'embedding_size': 128, 'hidden_size': 256, 'num_hidden_layers': 12, "
     "'num_attention_heads': 4, 'intermediate_size': 1024, 'hidden_act': 'gelu', "
@@ -290,7 +297,7 @@ DEFAULTS("emu3_text_model",
     "{'vocab_size': 184622, 'hidden_size': 4096, 'intermediate_size': 14336, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
     "'hidden_act': 'silu', 'max_position_embeddings': 9216, 'rms_norm_eps': 1e-05, "
-    "'tie_word_embeddings': false, 'rope_theta': 1000000.0, '?': ['num_key_value_heads']}")
+    "'tie_word_embeddings': false, 'rope_theta': 1000000.0}")
 DEFAULTS("ernie",
     "{'vocab_size': 30522, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
     "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
@@ -308,10 +315,8 @@ DEFAULTS("ernie4_5_moe",
     "'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-05, "
     "'tie_word_embeddings': true, 'use_bias': false, 'moe_intermediate_size': 1536, 'moe_k': "
     "6, 'moe_num_experts': 64, 'moe_num_shared_experts': 2, 'moe_layer_start_index': 1, "
-    "'moe_layer_interval': 1, 'rope_theta': 500000.0, '?': ['num_key_value_heads', 'use_bias', "
-    "'moe_k', 'moe_num_experts', 'moe_num_shared_experts', 'moe_layer_start_index', "
-    "'moe_layer_interval'], '=': {'num_experts': 'moe_num_experts', 'num_experts_per_tok': "
-    "'moe_k'}}")
+    "'moe_layer_interval': 1, 'rope_theta': 500000.0, '?': ['use_bias'], '=': {'num_experts': "
+    "'moe_num_experts', 'num_experts_per_tok': 'moe_k'}}")
 DEFAULTS("eurobert",
     "{'vocab_size': 128256, 'hidden_size': 768, 'intermediate_size': 3072, "
     "'num_hidden_layers': 12, 'num_attention_heads': 12, 'hidden_act': 'silu', "
@@ -330,7 +335,7 @@ DEFAULTS("exaone4",
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 32, "
     "'hidden_act': 'silu', 'max_position_embeddings': 2048, 'rms_norm_eps': 1e-05, "
     "'tie_word_embeddings': false, 'sliding_window': 4096, 'sliding_window_pattern': 4, "
-    "'rope_theta': 10000.0}")
+    "'rope_theta': 10000.0, '?': ['sliding_window_pattern']}")
 DEFAULTS("exaone_moe",
     "{'vocab_size': 102400, 'hidden_size': 4096, 'intermediate_size': 16384, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 32, "
@@ -338,14 +343,15 @@ DEFAULTS("exaone_moe",
     "'tie_word_embeddings': false, 'sliding_window': 4096, 'sliding_window_pattern': 4, "
     "'first_k_dense_replace': 1, 'moe_intermediate_size': 1024, 'num_experts': 64, "
     "'num_experts_per_tok': 8, 'num_shared_experts': 1, 'norm_topk_prob': true, "
-    "'routed_scaling_factor': 2.5, 'n_group': 1, 'topk_group': 1, 'rope_theta': 10000.0}")
+    "'routed_scaling_factor': 2.5, 'n_group': 1, 'topk_group': 1, 'rope_theta': 10000.0, '?': "
+    "['sliding_window_pattern']}")
 DEFAULTS("falcon",
     "{'vocab_size': 65024, 'hidden_size': 4544, 'num_hidden_layers': 32, "
     "'num_attention_heads': 71, 'layer_norm_epsilon': 1e-05, 'alibi': false, "
     "'new_decoder_architecture': false, 'multi_query': true, 'parallel_attn': true, 'bias': "
     "false, 'max_position_embeddings': 2048, 'activation': 'gelu', 'tie_word_embeddings': "
-    "true, 'rope_theta': 10000.0, '?': ['layer_norm_epsilon', 'alibi', "
-    "'new_decoder_architecture', 'multi_query', 'parallel_attn', 'bias', 'activation']}")
+    "true, 'rope_theta': 10000.0, '?': ['alibi', 'new_decoder_architecture', 'multi_query', "
+    "'parallel_attn', 'bias']}")
 DEFAULTS("falcon_h1",
     "{'vocab_size': 128000, 'tie_word_embeddings': false, 'hidden_size': 4096, "
     "'intermediate_size': 14336, 'num_hidden_layers': 32, 'num_attention_heads': 32, "
@@ -357,12 +363,7 @@ DEFAULTS("falcon_h1",
     "'embedding_multiplier': 1.0, 'mlp_multipliers': [1.0, 1.0], 'key_multiplier': 1.0, "
     "'attention_out_multiplier': 1.0, 'attention_in_multiplier': 1.0, 'ssm_multipliers': [1.0, "
     "1.0, 1.0, 1.0, 1.0], 'ssm_in_multiplier': 1.0, 'ssm_out_multiplier': 1.0, "
-    "'attention_bias': false, 'mlp_bias': false, 'rope_theta': 10000.0, '?': "
-    "['num_key_value_heads', 'mamba_n_groups', 'mamba_d_state', 'mamba_d_conv', "
-    "'mamba_expand', 'mamba_conv_bias', 'mamba_proj_bias', 'mamba_norm_before_gate', "
-    "'mamba_rms_norm', 'time_step_limit', 'projectors_bias', 'lm_head_multiplier', "
-    "'embedding_multiplier', 'key_multiplier', 'attention_out_multiplier', "
-    "'attention_in_multiplier', 'ssm_in_multiplier', 'ssm_out_multiplier'], ':': "
+    "'attention_bias': false, 'mlp_bias': false, 'rope_theta': 10000.0, ':': "
     "['mlp_multipliers', 'ssm_multipliers'], '=': {'layer_types': 'layers_block_type'}}")
 DEFAULTS("falcon_mamba",
     "{'vocab_size': 50280, 'hidden_size': 768, 'state_size': 16, 'num_hidden_layers': 32, "
@@ -382,8 +383,8 @@ DEFAULTS("flint",
     "'tie_word_embeddings': false, 'sliding_window': 513, 'decoder_sparse_step': 1, "
     "'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 1024, "
     "'num_experts_per_tok': 6, 'num_experts': 256, 'norm_topk_prob': true, 'mlp_only_layers': "
-    "[0, 1], 'head_dim': 128, 'attention_bias': false, 'rope_theta': 10000.0, ':': "
-    "['mlp_only_layers']}")
+    "[0, 1], 'head_dim': 128, 'attention_bias': false, 'sliding_window_pattern': 1, "
+    "'rope_theta': 10000.0, ':': ['mlp_only_layers']}")
 DEFAULTS("fuyu",
     "{'text': 'persimmon', 'tie_word_embeddings': false}")
 DEFAULTS("gemma",
@@ -398,8 +399,8 @@ DEFAULTS("gemma2",
     "256, 'hidden_activation': 'gelu_pytorch_tanh', 'max_position_embeddings': 8192, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': true, 'attention_bias': false, "
     "'query_pre_attn_scalar': 256, 'sliding_window': 4096, 'final_logit_softcapping': 30.0, "
-    "'attn_logit_softcapping': 50.0, 'rope_theta': 10000.0, '?': ['sliding_window', "
-    "'final_logit_softcapping', 'attn_logit_softcapping']}")
+    "'attn_logit_softcapping': 50.0, 'sliding_window_pattern': 2, 'rope_theta': 10000.0, '?': "
+    "['final_logit_softcapping', 'attn_logit_softcapping']}")
 DEFAULTS("gemma3",
     "{'text': 'gemma3_text', 'text_is': 1, 'tie_word_embeddings': true}")
 DEFAULTS("gemma3_text",
@@ -408,10 +409,10 @@ DEFAULTS("gemma3_text",
     "256, 'hidden_activation': 'gelu_pytorch_tanh', 'max_position_embeddings': 131072, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': true, 'attention_bias': false, "
     "'query_pre_attn_scalar': 256, 'sliding_window': 4096, 'use_bidirectional_attention': "
-    "false, 'rope_theta': 1000000.0, 'rope_local_base_freq': 10000.0, 'rope_parameters': "
-    "{'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, 'full_attention': "
-    "{'rope_type': 'default', 'rope_theta': 1000000.0}}, '?': ['sliding_window', "
-    "'use_bidirectional_attention']}")
+    "false, 'sliding_window_pattern': 6, 'rope_theta': 1000000.0, 'rope_local_base_freq': "
+    "10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': "
+    "10000.0}, 'full_attention': {'rope_type': 'default', 'rope_theta': 1000000.0}}, '?': "
+    "['use_bidirectional_attention']}")
 DEFAULTS("gemma3n",
     "{'text': 'gemma3n_text', 'text_is': 1, 'tie_word_embeddings': true}")
 DEFAULTS("gemma3n_text",
@@ -422,9 +423,10 @@ DEFAULTS("gemma3n_text",
     "'sliding_window': 512, 'final_logit_softcapping': 30.0, 'vocab_size_per_layer_input': "
     "262144, 'hidden_size_per_layer_input': 256, 'altup_active_idx': 0, 'altup_coef_clip': "
     "120.0, 'altup_correct_scale': true, 'altup_num_inputs': 4, 'num_kv_shared_layers': 15, "
-    "'laurel_rank': 64, 'rope_theta': 1000000.0, 'rope_local_base_freq': 10000.0, "
-    "'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, "
-    "'full_attention': {'rope_type': 'default', 'rope_theta': 1000000.0}}}")
+    "'laurel_rank': 64, 'sliding_window_pattern': 5, 'rope_theta': 1000000.0, "
+    "'rope_local_base_freq': 10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': "
+    "'default', 'rope_theta': 10000.0}, 'full_attention': {'rope_type': 'default', "
+    "'rope_theta': 1000000.0}}}")
 DEFAULTS("gemma4",
     "{'text': 'gemma4_text', 'text_is': 1, 'tie_word_embeddings': true}")
 DEFAULTS("gemma4_text",
@@ -434,10 +436,10 @@ DEFAULTS("gemma4_text",
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': true, 'attention_bias': false, "
     "'sliding_window': 512, 'vocab_size_per_layer_input': 262144, "
     "'hidden_size_per_layer_input': 256, 'attention_k_eq_v': false, 'num_kv_shared_layers': 0, "
-    "'enable_moe_block': false, 'use_double_wide_mlp': false, 'rope_theta': 10000.0, "
-    "'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, "
-    "'full_attention': {'rope_type': 'proportional', 'partial_rotary_factor': 0.25, "
-    "'rope_theta': 1000000.0}}}")
+    "'enable_moe_block': false, 'use_double_wide_mlp': false, 'sliding_window_pattern': 6, "
+    "'rope_theta': 10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', "
+    "'rope_theta': 10000.0}, 'full_attention': {'rope_type': 'proportional', "
+    "'partial_rotary_factor': 0.25, 'rope_theta': 1000000.0}}}")
 DEFAULTS("gemma4_unified",
     "{'text': 'gemma4_unified_text', 'text_is': 1, 'tie_word_embeddings': true}")
 DEFAULTS("gemma4_unified_text",
@@ -446,16 +448,17 @@ DEFAULTS("gemma4_unified_text",
     "256, 'hidden_activation': 'gelu_pytorch_tanh', 'max_position_embeddings': 262144, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': true, 'attention_bias': false, "
     "'sliding_window': 1024, 'use_bidirectional_attention': 'vision', 'attention_k_eq_v': "
-    "false, 'num_kv_shared_layers': 0, 'use_double_wide_mlp': false, 'rope_theta': 10000.0, "
-    "'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, "
-    "'full_attention': {'rope_type': 'proportional', 'partial_rotary_factor': 0.25, "
-    "'rope_theta': 1000000.0}}, '?': ['use_bidirectional_attention']}")
+    "false, 'num_kv_shared_layers': 0, 'use_double_wide_mlp': false, 'sliding_window_pattern': "
+    "6, 'rope_theta': 10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': "
+    "'default', 'rope_theta': 10000.0}, 'full_attention': {'rope_type': 'proportional', "
+    "'partial_rotary_factor': 0.25, 'rope_theta': 1000000.0}}, '?': "
+    "['use_bidirectional_attention']}")
 DEFAULTS("glm",
     "{'vocab_size': 151552, 'hidden_size': 4096, 'intermediate_size': 13696, "
     "'num_hidden_layers': 40, 'num_attention_heads': 32, 'num_key_value_heads': 2, 'head_dim': "
     "128, 'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1.5625e-07, "
     "'tie_word_embeddings': false, 'attention_bias': true, 'rope_theta': 10000.0, "
-    "'partial_rotary_factor': 0.5, '?': ['num_key_value_heads', 'head_dim']}")
+    "'partial_rotary_factor': 0.5}")
 DEFAULTS("glm4",
     "{'vocab_size': 151552, 'hidden_size': 4096, 'intermediate_size': 13696, "
     "'num_hidden_layers': 40, 'num_attention_heads': 32, 'num_key_value_heads': 2, 'head_dim': "
@@ -480,9 +483,9 @@ DEFAULTS("glm4_moe_lite",
     "'qk_rope_head_dim': 64, 'v_head_dim': 256, 'qk_nope_head_dim': 192, 'n_group': 1, "
     "'topk_group': 1, 'num_experts_per_tok': 4, 'norm_topk_prob': true, 'hidden_act': 'silu', "
     "'max_position_embeddings': 202752, 'rms_norm_eps': 1e-05, 'tie_word_embeddings': false, "
-    "'rope_interleave': true, 'attention_bias': false, 'rope_theta': 10000.0, '?': "
-    "['q_lora_rank'], '=': {'num_local_experts': 'n_routed_experts', 'head_dim': "
-    "'qk_rope_head_dim'}}")
+    "'rope_interleave': true, 'attention_bias': false, 'first_k_dense_replace': 1, "
+    "'rope_theta': 10000.0, '?': ['q_lora_rank'], '=': {'num_local_experts': "
+    "'n_routed_experts', 'head_dim': 'qk_rope_head_dim'}}")
 DEFAULTS("glm_moe_dsa",
     "{'vocab_size': 154880, 'hidden_size': 6144, 'intermediate_size': 12288, "
     "'moe_intermediate_size': 2048, 'num_hidden_layers': 78, 'num_attention_heads': 64, "
@@ -531,10 +534,10 @@ DEFAULTS("gpt_oss",
     "'num_key_value_heads': 8, 'sliding_window': 128, 'tie_word_embeddings': false, "
     "'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-05, "
     "'num_experts_per_tok': 4, 'swiglu_alpha': 1.702, 'swiglu_limit': 7.0, 'attention_bias': "
-    "true, 'rope_theta': 150000.0, 'rope_parameters': {'rope_type': 'yarn', 'factor': 32.0, "
-    "'beta_fast': 32.0, 'beta_slow': 1.0, 'truncate': false, "
-    "'original_max_position_embeddings': 4096, 'rope_theta': 150000.0}, '?': "
-    "['sliding_window'], '=': {'num_experts': 'num_local_experts'}}")
+    "true, 'sliding_window_pattern': 2, 'rope_theta': 150000.0, 'rope_parameters': "
+    "{'rope_type': 'yarn', 'factor': 32.0, 'beta_fast': 32.0, 'beta_slow': 1.0, 'truncate': "
+    "false, 'original_max_position_embeddings': 4096, 'rope_theta': 150000.0}, '=': "
+    "{'num_experts': 'num_local_experts'}}")
 DEFAULTS("gptj",
     "{'vocab_size': 50400, 'n_positions': 2048, 'n_embd': 4096, 'n_layer': 28, 'n_head': 16, "
     "'rotary_dim': 64, 'activation_function': 'gelu_new', 'layer_norm_epsilon': 1e-05, "
@@ -553,17 +556,15 @@ DEFAULTS("granite_swa",
     "'hidden_act': 'silu', 'max_position_embeddings': 8192, 'rms_norm_eps': 1e-05, "
     "'tie_word_embeddings': true, 'attention_bias': false, 'mlp_bias': false, "
     "'embedding_multiplier': 1.0, 'logits_scaling': 1.0, 'residual_multiplier': 1.0, "
-    "'attention_multiplier': 1.0, 'sliding_window': 128, 'rope_theta': 10000.0, '?': "
-    "['num_key_value_heads', 'sliding_window']}")
+    "'attention_multiplier': 1.0, 'sliding_window': 128, 'sliding_window_pattern': 4, "
+    "'rope_theta': 10000.0, '?': ['num_key_value_heads']}")
 DEFAULTS("granitemoe",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'silu', "
     "'max_position_embeddings': 2048, 'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, "
     "'attention_bias': false, 'embedding_multiplier': 1.0, 'logits_scaling': 1.0, "
     "'residual_multiplier': 1.0, 'attention_multiplier': 1.0, 'num_local_experts': 8, "
-    "'num_experts_per_tok': 2, 'rope_theta': 10000.0, '?': ['embedding_multiplier', "
-    "'logits_scaling', 'residual_multiplier', 'attention_multiplier', 'num_local_experts', "
-    "'num_experts_per_tok']}")
+    "'num_experts_per_tok': 2, 'rope_theta': 10000.0}")
 DEFAULTS("granitemoe_swa",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'silu', "
@@ -571,9 +572,7 @@ DEFAULTS("granitemoe_swa",
     "'attention_bias': false, 'embedding_multiplier': 1.0, 'logits_scaling': 1.0, "
     "'residual_multiplier': 1.0, 'attention_multiplier': 1.0, 'num_local_experts': 8, "
     "'num_experts_per_tok': 2, 'shared_intermediate_size': 0, 'sliding_window': 128, "
-    "'rope_theta': 10000.0, '?': ['embedding_multiplier', 'logits_scaling', "
-    "'residual_multiplier', 'attention_multiplier', 'num_local_experts', "
-    "'num_experts_per_tok', 'sliding_window']}")
+    "'sliding_window_pattern': 4, 'rope_theta': 10000.0}")
 DEFAULTS("granitemoehybrid",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'silu', "
@@ -583,20 +582,14 @@ DEFAULTS("granitemoehybrid",
     "'num_experts_per_tok': 2, 'shared_intermediate_size': 1024, 'mamba_n_heads': 128, "
     "'mamba_n_groups': 1, 'mamba_d_state': 256, 'mamba_d_conv': 4, 'mamba_expand': 2, "
     "'mamba_conv_bias': true, 'mamba_proj_bias': false, 'time_step_limit': [0.0, Infinity], "
-    "'rope_theta': 10000.0, '?': ['embedding_multiplier', 'logits_scaling', "
-    "'residual_multiplier', 'attention_multiplier', 'num_local_experts', "
-    "'num_experts_per_tok', 'mamba_n_groups', 'mamba_d_state', 'mamba_d_conv', "
-    "'mamba_conv_bias', 'mamba_proj_bias', 'time_step_limit'], '=': {'layers_block_type': "
-    "'layer_types'}}")
+    "'rope_theta': 10000.0, '=': {'layers_block_type': 'layer_types'}}")
 DEFAULTS("granitemoeshared",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'silu', "
     "'max_position_embeddings': 2048, 'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, "
     "'attention_bias': false, 'embedding_multiplier': 1.0, 'logits_scaling': 1.0, "
     "'residual_multiplier': 1.0, 'attention_multiplier': 1.0, 'num_local_experts': 8, "
-    "'num_experts_per_tok': 2, 'shared_intermediate_size': 0, 'rope_theta': 10000.0, '?': "
-    "['embedding_multiplier', 'logits_scaling', 'residual_multiplier', 'attention_multiplier', "
-    "'num_local_experts', 'num_experts_per_tok']}")
+    "'num_experts_per_tok': 2, 'shared_intermediate_size': 0, 'rope_theta': 10000.0}")
 DEFAULTS("gte",
     "{'vocab_size': 250048, 'hidden_size': 768, 'num_hidden_layers': 12, "
     "'num_attention_heads': 12, 'intermediate_size': 3072, 'hidden_act': 'gelu', "
@@ -631,8 +624,8 @@ DEFAULTS("hy_v3",
     "128, 'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-05, "
     "'tie_word_embeddings': false, 'attention_bias': false, 'mlp_bias': false, 'num_experts': "
     "192, 'num_experts_per_tok': 8, 'num_shared_experts': 1, 'moe_intermediate_size': 1536, "
-    "'router_scaling_factor': 2.826, 'rope_theta': 11158840.0, '?': ['num_experts', "
-    "'num_experts_per_tok', 'num_shared_experts'], '=': {'num_local_experts': 'num_experts'}}")
+    "'router_scaling_factor': 2.826, 'first_k_dense_replace': 1, 'rope_theta': 11158840.0, "
+    "'=': {'num_local_experts': 'num_experts'}}")
 DEFAULTS("hy_v4",
     "{'vocab_size': 120832, 'hidden_size': 2816, 'intermediate_size': 6912, "
     "'moe_intermediate_size': 768, 'num_hidden_layers': 34, 'num_attention_heads': 32, "
@@ -642,8 +635,9 @@ DEFAULTS("hy_v4",
     "'routed_scaling_factor': 2.827, 'norm_topk_prob': true, 'n_group': 1, 'topk_group': 1, "
     "'q_lora_rank': 1536, 'kv_lora_rank': 512, 'qk_nope_head_dim': 192, 'qk_rope_head_dim': "
     "64, 'v_head_dim': 256, 'index_topk': 2048, 'index_head_dim': 128, 'index_n_heads': 16, "
-    "'hc_mult': 4, 'hc_magnitude': 2.0, 'hc_eps': 1e-06, 'swiglu_limit': 10.0, 'rope_theta': "
-    "10000.0, '=': {'num_local_experts': 'n_routed_experts'}}")
+    "'hc_mult': 4, 'hc_magnitude': 2.0, 'hc_eps': 1e-06, 'swiglu_limit': 10.0, "
+    "'first_k_dense_replace': 1, 'rope_theta': 10000.0, '=': {'num_local_experts': "
+    "'n_routed_experts'}}")
 DEFAULTS("hyperclovax",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'silu', "
@@ -651,6 +645,37 @@ DEFAULTS("hyperclovax",
     "'attention_bias': false, 'mlp_bias': false, 'embedding_multiplier': 1.0, "
     "'logits_scaling': 1.0, 'residual_multiplier': 1.0, 'use_post_norm': true, 'rope_theta': "
     "10000.0}")
+DEFAULTS("inkling2_loop_text",
+    "{'vocab_size': 201024, 'unpadded_vocab_size': 200058, 'hidden_size': 2304, "
+    "'num_hidden_layers': 24, 'num_attention_heads': 24, 'num_key_value_heads': 8, 'head_dim': "
+    "128, 'swa_num_attention_heads': 24, 'swa_num_key_value_heads': 8, 'swa_head_dim': 128, "
+    "'sliding_window_size': 1024, 'd_rel': 16, 'rel_extent': 1024, 'log_scaling_n_floor': "
+    "8192, 'log_scaling_alpha': 0.1, 'max_position_embeddings': 1048576, 'rms_norm_eps': "
+    "1e-06, 'conv_kernel_size': 4, 'hidden_act': 'silu', 'moe_intermediate_size': 1152, "
+    "'n_routed_experts': 128, 'num_experts_per_tok': 8, 'route_scale': 8.0, "
+    "'qk_l2_clip_threshold': 22.627416997969522, 'rel_l2_clip_threshold': 8.0, "
+    "'n_layers_per_attn_res_block': 6, 'mlp_gate_softcap': 4.0, 'mlp_up_softcap': 25.0, "
+    "'final_logit_softcapping': 30.0, 'scoring_func': 'sigmoid', 'loop_layer_index_start': 6, "
+    "'loop_layer_index_end': 18, 'loop_num_passes': 3, 'loop_gate_rank': 64, '=': "
+    "{'sliding_window': 'sliding_window_size', 'num_local_experts': 'n_routed_experts', "
+    "'sconv_kernel_size': 'conv_kernel_size', 'model_max_length': 'max_position_embeddings', "
+    "'intermediate_size': 'moe_intermediate_size', 'routed_scaling_factor': 'route_scale'}, "
+    "'tie_word_embeddings': false}")
+DEFAULTS("inkling2_text",
+    "{'vocab_size': 201024, 'unpadded_vocab_size': 200058, 'hidden_size': 4608, "
+    "'num_hidden_layers': 48, 'num_attention_heads': 48, 'num_key_value_heads': 8, 'head_dim': "
+    "128, 'swa_num_attention_heads': 48, 'swa_num_key_value_heads': 8, 'swa_head_dim': 128, "
+    "'sliding_window_size': 1024, 'd_rel': 16, 'rel_extent': 1024, 'log_scaling_n_floor': "
+    "128000, 'log_scaling_alpha': 0.1, 'max_position_embeddings': 1048576, 'rms_norm_eps': "
+    "1e-06, 'conv_kernel_size': 4, 'hidden_act': 'silu', 'moe_intermediate_size': 2304, "
+    "'n_routed_experts': 384, 'num_experts_per_tok': 8, 'route_scale': 8.0, "
+    "'qk_l2_clip_threshold': 22.627416997969522, 'rel_l2_clip_threshold': 8.0, "
+    "'n_layers_per_attn_res_block': 6, 'mlp_gate_softcap': 4.0, 'mlp_up_softcap': 25.0, "
+    "'final_logit_softcapping': 30.0, 'scoring_func': 'sigmoid', '=': {'sliding_window': "
+    "'sliding_window_size', 'num_local_experts': 'n_routed_experts', 'sconv_kernel_size': "
+    "'conv_kernel_size', 'model_max_length': 'max_position_embeddings', 'intermediate_size': "
+    "'moe_intermediate_size', 'routed_scaling_factor': 'route_scale'}, 'tie_word_embeddings': "
+    "false}")
 DEFAULTS("inkling_text",
     "{'vocab_size': 201024, 'hidden_size': 6144, 'num_hidden_layers': 66, "
     "'num_attention_heads': 64, 'num_key_value_heads': 8, 'head_dim': 128, "
@@ -659,10 +684,10 @@ DEFAULTS("inkling_text",
     "'max_position_embeddings': 131072, 'rms_norm_eps': 1e-06, 'conv_kernel_size': 4, "
     "'intermediate_size': 24576, 'hidden_act': 'silu', 'moe_intermediate_size': 3072, "
     "'n_routed_experts': 256, 'num_experts_per_tok': 6, 'n_shared_experts': 2, "
-    "'shared_expert_sink': true, 'route_scale': 8.0, 'logits_mup_width_multiplier': 24.0, '=': "
-    "{'embedding_multiplier': 'logits_mup_width_multiplier', 'sliding_window': "
-    "'sliding_window_size', 'num_local_experts': 'n_routed_experts', 'sconv_kernel_size': "
-    "'conv_kernel_size', 'model_max_length': 'max_position_embeddings'}, "
+    "'shared_expert_sink': true, 'route_scale': 8.0, 'logits_mup_width_multiplier': 24.0, "
+    "'first_k_dense_replace': 0, '=': {'embedding_multiplier': 'logits_mup_width_multiplier', "
+    "'sliding_window': 'sliding_window_size', 'num_local_experts': 'n_routed_experts', "
+    "'sconv_kernel_size': 'conv_kernel_size', 'model_max_length': 'max_position_embeddings'}, "
     "'tie_word_embeddings': false}")
 DEFAULTS("internlm3",
     "{'vocab_size': 128512, 'hidden_size': 4096, 'intermediate_size': 10240, "
@@ -712,8 +737,8 @@ DEFAULTS("kimi_linear",
     "'n_group': 1, 'topk_group': 1, 'num_experts_per_tok': 8, 'norm_topk_prob': true, "
     "'hidden_act': 'silu', 'max_position_embeddings': 1048576, 'rms_norm_eps': 1e-05, "
     "'tie_word_embeddings': false, 'attention_bias': false, 'num_local_experts': 256, "
-    "'linear_head_dim': 128, 'linear_num_heads': 32, 'linear_conv_kernel_dim': 4, '?': "
-    "['num_key_value_heads', 'v_head_dim', 'topk_group', 'num_experts_per_tok'], '=': "
+    "'linear_head_dim': 128, 'linear_num_heads': 32, 'linear_conv_kernel_dim': 4, "
+    "'first_k_dense_replace': 1, '?': ['num_key_value_heads', 'num_experts_per_tok'], '=': "
     "{'max_position_embeddings': 'model_max_length', 'norm_topk_prob': 'moe_renormalize', "
     "'n_group': 'num_expert_group', 'num_local_experts': 'num_experts', 'num_experts_per_tok': "
     "'num_experts_per_token', 'n_shared_experts': 'num_shared_experts'}}")
@@ -723,8 +748,8 @@ DEFAULTS("kolibri1",
     "'max_position_embeddings': 262144, 'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, "
     "'sliding_window': 513, 'moe_intermediate_size': 512, 'num_experts_per_tok': 6, "
     "'num_experts': 384, 'norm_topk_prob': false, 'head_dim': 128, "
-    "'shared_expert_intermediate_size': 512, 'rope_theta': 10000.0, '=': {'num_experts': "
-    "'num_local_experts'}}")
+    "'shared_expert_intermediate_size': 512, 'sliding_window_pattern': 5, 'rope_theta': "
+    "10000.0, '=': {'num_experts': 'num_local_experts'}}")
 DEFAULTS("laguna",
     "{'vocab_size': 100352, 'hidden_size': 2048, 'intermediate_size': 8192, "
     "'num_hidden_layers': 40, 'num_attention_heads': 48, 'num_key_value_heads': 8, "
@@ -733,9 +758,10 @@ DEFAULTS("laguna",
     "'shared_expert_intermediate_size': 512, 'num_experts_per_tok': 8, 'num_experts': 256, "
     "'head_dim': 128, 'attention_bias': false, 'gating': true, 'moe_routed_scaling_factor': "
     "1.0, 'moe_apply_router_weight_on_input': false, 'moe_router_logit_softcapping': 0.0, "
-    "'rope_theta': 10000.0, 'rope_parameters': {'full_attention': {'rope_type': 'default', "
-    "'rope_theta': 500000.0, 'partial_rotary_factor': 0.5}, 'sliding_attention': {'rope_type': "
-    "'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 1.0}}}")
+    "'first_k_dense_replace': 1, 'sliding_window_pattern': 1, 'rope_theta': 10000.0, "
+    "'rope_parameters': {'full_attention': {'rope_type': 'default', 'rope_theta': 500000.0, "
+    "'partial_rotary_factor': 0.5}, 'sliding_attention': {'rope_type': 'default', "
+    "'rope_theta': 10000.0, 'partial_rotary_factor': 1.0}}}")
 DEFAULTS("lara_mini",
     "{'vocab_size': 151936, 'hidden_size': 1024, 'num_hidden_layers': 34, "
     "'num_attention_heads': 16, 'num_key_value_heads': 4, 'hidden_act': 'silu', "
@@ -750,8 +776,8 @@ DEFAULTS("lfm2",
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
     "'max_position_embeddings': 128000, 'norm_eps': 1e-05, 'tie_word_embeddings': true, "
     "'conv_bias': false, 'conv_L_cache': 3, 'block_multiple_of': 256, "
-    "'block_ffn_dim_multiplier': 1.0, 'block_auto_adjust_ff_dim': true, 'rope_theta': "
-    "1000000.0}")
+    "'block_ffn_dim_multiplier': 1.0, 'block_auto_adjust_ff_dim': true, "
+    "'sliding_window_pattern': 1, 'rope_theta': 1000000.0}")
 DEFAULTS("lfm2_moe",
     "{'vocab_size': 65536, 'hidden_size': 2048, 'intermediate_size': 7168, "
     "'moe_intermediate_size': 1792, 'num_hidden_layers': 32, 'tie_word_embeddings': true, "
@@ -767,8 +793,8 @@ DEFAULTS("lfm3",
     "'use_sandwich_norm': true, 'use_attention_gate': true, 'attention_bias': false, "
     "'rope_theta': 1000000.0, 'rope_parameters': {'sliding_attention': {'rope_type': "
     "'default', 'rope_theta': 10000.0}, 'full_attention': {'rope_type': 'proportional', "
-    "'rope_theta': 1000000.0, 'partial_rotary_factor': 0.5}}, '?': ['sliding_window'], '=': "
-    "{'rms_norm_eps': 'norm_eps'}}")
+    "'rope_theta': 1000000.0, 'partial_rotary_factor': 0.5}}, '=': {'rms_norm_eps': "
+    "'norm_eps'}}")
 DEFAULTS("llama",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'silu', "
@@ -784,8 +810,7 @@ DEFAULTS("llama4_text",
     "'num_experts_per_tok': 1, 'num_local_experts': 16, 'interleave_moe_layer_step': 1, "
     "'use_qk_norm': true, 'router_jitter_noise': 0.0, 'no_rope_layer_interval': 4, "
     "'attention_chunk_size': 8192, 'attn_temperature_tuning': true, 'floor_scale': 8192, "
-    "'attn_scale': 0.1, 'attention_bias': false, 'rope_theta': 500000.0, '?': "
-    "['attention_chunk_size']}")
+    "'attn_scale': 0.1, 'attention_bias': false, 'rope_theta': 500000.0}")
 DEFAULTS("llava",
     "{'text': 'llama'}")
 DEFAULTS("longcat_flash",
@@ -820,10 +845,11 @@ DEFAULTS("mellum",
     "'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-06, "
     "'tie_word_embeddings': false, 'attention_bias': false, 'sliding_window': 1024, "
     "'moe_intermediate_size': 896, 'num_experts_per_tok': 8, 'num_experts': 64, "
-    "'norm_topk_prob': true, 'head_dim': 128, 'rope_theta': 10000.0, 'rope_parameters': "
-    "{'full_attention': {'rope_type': 'default', 'rope_theta': 500000.0}, 'sliding_attention': "
-    "{'rope_type': 'default', 'rope_theta': 10000.0}}, '?': ['sliding_window'], '=': "
-    "{'num_experts': 'num_local_experts', 'num_mtp_layers': 'num_nextn_predict_layers'}}")
+    "'norm_topk_prob': true, 'head_dim': 128, 'first_k_dense_replace': 0, "
+    "'sliding_window_pattern': 1, 'rope_theta': 10000.0, 'rope_parameters': {'full_attention': "
+    "{'rope_type': 'default', 'rope_theta': 500000.0}, 'sliding_attention': {'rope_type': "
+    "'default', 'rope_theta': 10000.0}}, '=': {'num_experts': 'num_local_experts', "
+    "'num_mtp_layers': 'num_nextn_predict_layers'}}")
 DEFAULTS("mimo_v2_flash",
     "{'vocab_size': 152576, 'hidden_size': 4096, 'intermediate_size': 16384, "
     "'num_hidden_layers': 48, 'num_attention_heads': 64, 'num_key_value_heads': 4, "
@@ -831,10 +857,11 @@ DEFAULTS("mimo_v2_flash",
     "'tie_word_embeddings': false, 'attention_bias': false, 'moe_intermediate_size': 2048, "
     "'num_experts_per_tok': 8, 'n_routed_experts': 256, 'routed_scaling_factor': 1.0, "
     "'n_group': 1, 'topk_group': 1, 'norm_topk_prob': true, 'head_dim': 192, 'v_head_dim': "
-    "128, 'sliding_window': 129, 'attention_value_scale': 0.707, 'rope_theta': 10000.0, "
-    "'rope_parameters': {'full_attention': {'rope_type': 'default', 'rope_theta': 5000000.0, "
-    "'partial_rotary_factor': 0.334}, 'sliding_attention': {'rope_type': 'default', "
-    "'rope_theta': 10000.0, 'partial_rotary_factor': 0.334}}, '?': ['routed_scaling_factor', "
+    "128, 'sliding_window': 129, 'attention_value_scale': 0.707, 'first_k_dense_replace': 1, "
+    "'sliding_window_pattern': 5, 'rope_theta': 10000.0, 'rope_parameters': {'full_attention': "
+    "{'rope_type': 'default', 'rope_theta': 5000000.0, 'partial_rotary_factor': 0.334}, "
+    "'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0, "
+    "'partial_rotary_factor': 0.334}}, '?': ['routed_scaling_factor', "
     "'attention_value_scale'], '=': {'num_local_experts': 'n_routed_experts'}}")
 DEFAULTS("minicpm3",
     "{'vocab_size': 73448, 'hidden_size': 2560, 'intermediate_size': 6400, "
@@ -868,14 +895,14 @@ DEFAULTS("minimax_m3_vl_text",
     "'router_jitter_noise': 0.0, 'dense_intermediate_size': 12288, 'shared_intermediate_size': "
     "3072, 'routed_scaling_factor': 2.0, 'rotary_dim': 64, 'swiglu_alpha': 1.702, "
     "'swiglu_limit': 7.0, 'index_n_heads': 4, 'index_head_dim': 128, 'index_block_size': 128, "
-    "'index_topk_blocks': 16, 'index_local_blocks': 1, 'rope_theta': 5000000.0, '=': "
-    "{'num_experts': 'num_local_experts'}}")
+    "'index_topk_blocks': 16, 'index_local_blocks': 1, 'first_k_dense_replace': 0, "
+    "'sliding_window_pattern': 1, 'rope_theta': 5000000.0, '=': {'num_experts': "
+    "'num_local_experts'}}")
 DEFAULTS("ministral",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 14336, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
     "'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-06, "
-    "'tie_word_embeddings': false, 'sliding_window': 4096, 'rope_theta': 10000.0, '?': "
-    "['sliding_window']}")
+    "'tie_word_embeddings': false, 'sliding_window': 4096, 'rope_theta': 10000.0}")
 DEFAULTS("ministral3",
     "{'vocab_size': 131072, 'hidden_size': 4096, 'intermediate_size': 14336, "
     "'num_hidden_layers': 34, 'num_attention_heads': 32, 'num_key_value_heads': 8, 'head_dim': "
@@ -905,9 +932,8 @@ DEFAULTS("mistral4",
     "'factor': 128.0, 'original_max_position_embeddings': 8192, 'max_position_embeddings': "
     "1048576, 'beta_fast': 32.0, 'beta_slow': 1.0, 'mscale_all_dim': 1.0, 'mscale': 1.0, "
     "'llama_4_scaling_beta': 0.1, 'partial_rotary_factor': 0.5, 'rope_type': 'yarn'}, '?': "
-    "['num_key_value_heads', 'q_lora_rank', 'v_head_dim', 'n_group', 'topk_group', "
-    "'num_experts_per_tok', 'first_k_dense_replace', 'norm_topk_prob', 'rope_interleave'], "
-    "'=': {'num_local_experts': 'n_routed_experts'}}")
+    "['num_key_value_heads', 'q_lora_rank', 'norm_topk_prob', 'rope_interleave'], '=': "
+    "{'num_local_experts': 'n_routed_experts'}}")
 DEFAULTS("mixtral",
     "{'vocab_size': 32000, 'hidden_size': 4096, 'intermediate_size': 14336, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
@@ -929,23 +955,18 @@ DEFAULTS("modernbert",
     "8192, 'norm_eps': 1e-05, 'norm_bias': false, 'attention_bias': false, 'local_attention': "
     "128, 'mlp_bias': false, 'decoder_bias': true, 'classifier_pooling': 'cls', "
     "'classifier_bias': false, 'classifier_activation': 'gelu', 'tie_word_embeddings': true, "
-    "'rope_theta': 160000.0, 'rope_local_base_freq': 10000.0, 'rope_parameters': "
-    "{'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, 'full_attention': "
-    "{'rope_type': 'default', 'rope_theta': 160000.0}}}")
+    "'sliding_window_pattern': 3, 'rope_theta': 160000.0, 'rope_local_base_freq': 10000.0, "
+    "'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, "
+    "'full_attention': {'rope_type': 'default', 'rope_theta': 160000.0}}}")
 DEFAULTS("modernbert-decoder",
     "{'vocab_size': 50368, 'hidden_size': 768, 'intermediate_size': 1152, 'num_hidden_layers': "
     "22, 'num_attention_heads': 12, 'hidden_activation': 'gelu', 'max_position_embeddings': "
     "8192, 'norm_eps': 1e-05, 'norm_bias': false, 'attention_bias': false, 'mlp_bias': false, "
     "'decoder_bias': true, 'classifier_bias': false, 'classifier_activation': 'gelu', "
-    "'local_attention': 128, 'tie_word_embeddings': true, 'rope_theta': 160000.0, "
-    "'rope_local_base_freq': 10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': "
-    "'default', 'rope_theta': 10000.0}, 'full_attention': {'rope_type': 'default', "
-    "'rope_theta': 160000.0}}, '?': ['local_attention']}")
-DEFAULTS("moshi",
-    "{'vocab_size': 32000, 'hidden_size': 4096, 'num_hidden_layers': 32, "
-    "'num_attention_heads': 32, 'max_position_embeddings': 3000, 'hidden_act': 'silu', "
-    "'sliding_window': 3000, 'ffn_dim': 22528, 'rms_norm_eps': 1e-08, 'tie_word_embeddings': "
-    "false, 'rope_theta': 10000.0}")
+    "'local_attention': 128, 'tie_word_embeddings': true, 'sliding_window_pattern': 3, "
+    "'rope_theta': 160000.0, 'rope_local_base_freq': 10000.0, 'rope_parameters': "
+    "{'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, 'full_attention': "
+    "{'rope_type': 'default', 'rope_theta': 160000.0}}, '?': ['local_attention']}")
 DEFAULTS("moss_transcribe_diarize",
     "{'text': 'qwen3', 'tie_word_embeddings': true}")
 DEFAULTS("mpnet",
@@ -1003,9 +1024,9 @@ DEFAULTS("olmo3",
     "{'vocab_size': 50304, 'hidden_size': 4096, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'hidden_act': 'silu', "
     "'max_position_embeddings': 2048, 'tie_word_embeddings': false, 'attention_bias': false, "
-    "'rms_norm_eps': 1e-05, 'sliding_window': 4096, 'rope_theta': 500000.0, 'rope_parameters': "
-    "{'sliding_attention': {'rope_type': 'default', 'rope_theta': 500000.0}, 'full_attention': "
-    "{'rope_type': 'default', 'rope_theta': 500000.0}}, '?': ['sliding_window']}")
+    "'rms_norm_eps': 1e-05, 'sliding_window': 4096, 'sliding_window_pattern': 4, 'rope_theta': "
+    "500000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': "
+    "500000.0}, 'full_attention': {'rope_type': 'default', 'rope_theta': 500000.0}}}")
 DEFAULTS("olmo_hybrid",
     "{'vocab_size': 100352, 'hidden_size': 3840, 'intermediate_size': 11008, "
     "'num_hidden_layers': 32, 'num_attention_heads': 30, 'hidden_act': 'silu', "
@@ -1045,13 +1066,6 @@ DEFAULTS("phi3",
     "'max_position_embeddings': 4096, 'original_max_position_embeddings': 4096, "
     "'rms_norm_eps': 1e-05, 'tie_word_embeddings': false, 'rope_theta': 10000.0, "
     "'partial_rotary_factor': 1.0}")
-DEFAULTS("phi4_multimodal",
-    "{'vocab_size': 200064, 'hidden_size': 3072, 'intermediate_size': 8192, "
-    "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
-    "'hidden_act': 'silu', 'max_position_embeddings': 131072, "
-    "'original_max_position_embeddings': 4096, 'rms_norm_eps': 1e-05, 'tie_word_embeddings': "
-    "false, 'rope_theta': 10000.0, 'partial_rotary_factor': 1.0, '?': ['num_key_value_heads', "
-    "'original_max_position_embeddings']}")
 DEFAULTS("phimoe",
     "{'vocab_size': 32064, 'hidden_size': 4096, 'intermediate_size': 6400, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
@@ -1064,17 +1078,17 @@ DEFAULTS("qwen2",
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 32, "
     "'hidden_act': 'silu', 'max_position_embeddings': 32768, 'rms_norm_eps': 1e-06, "
     "'tie_word_embeddings': false, 'use_sliding_window': false, 'sliding_window': 4096, "
-    "'max_window_layers': 28, 'rope_theta': 10000.0, '?': ['num_key_value_heads', "
-    "'sliding_window']}")
+    "'max_window_layers': 28, 'sliding_window_pattern': 1, 'rope_theta': 10000.0, '?': "
+    "['num_key_value_heads', 'sliding_window']}")
 DEFAULTS("qwen2_5_vl",
     "{'text': 'qwen2_5_vl_text', 'text_is': 1}")
 DEFAULTS("qwen2_5_vl_text",
     "{'vocab_size': 152064, 'hidden_size': 8192, 'intermediate_size': 29568, "
     "'num_hidden_layers': 80, 'num_attention_heads': 64, 'num_key_value_heads': 8, "
     "'hidden_act': 'silu', 'max_position_embeddings': 32768, 'rms_norm_eps': 1e-05, "
-    "'use_sliding_window': false, 'max_window_layers': 80, 'rope_theta': 1000000.0, '?': "
-    "['num_key_value_heads', 'use_sliding_window', 'max_window_layers'], "
-    "'tie_word_embeddings': false}")
+    "'use_sliding_window': false, 'max_window_layers': 80, 'sliding_window_pattern': 1, "
+    "'rope_theta': 1000000.0, '?': ['num_key_value_heads', 'use_sliding_window', "
+    "'max_window_layers'], 'tie_word_embeddings': false}")
 DEFAULTS("qwen2_moe",
     "{'vocab_size': 151936, 'hidden_size': 2048, 'intermediate_size': 5632, "
     "'num_hidden_layers': 24, 'num_attention_heads': 16, 'num_key_value_heads': 16, "
@@ -1082,24 +1096,24 @@ DEFAULTS("qwen2_moe",
     "'tie_word_embeddings': false, 'use_sliding_window': false, 'sliding_window': 4096, "
     "'max_window_layers': 28, 'decoder_sparse_step': 1, 'moe_intermediate_size': 1408, "
     "'shared_expert_intermediate_size': 5632, 'num_experts_per_tok': 4, 'num_experts': 60, "
-    "'norm_topk_prob': false, 'qkv_bias': true, 'rope_theta': 10000.0, '?': "
-    "['num_key_value_heads', 'sliding_window']}")
+    "'norm_topk_prob': false, 'qkv_bias': true, 'sliding_window_pattern': 1, 'rope_theta': "
+    "10000.0}")
 DEFAULTS("qwen2_vl",
     "{'text': 'qwen2_vl_text', 'text_is': 1}")
 DEFAULTS("qwen2_vl_text",
     "{'vocab_size': 152064, 'hidden_size': 8192, 'intermediate_size': 29568, "
     "'num_hidden_layers': 80, 'num_attention_heads': 64, 'num_key_value_heads': 8, "
     "'hidden_act': 'silu', 'max_position_embeddings': 32768, 'rms_norm_eps': 1e-05, "
-    "'use_sliding_window': false, 'max_window_layers': 80, 'rope_theta': 1000000.0, '?': "
-    "['num_key_value_heads', 'use_sliding_window', 'max_window_layers'], "
-    "'tie_word_embeddings': false}")
+    "'use_sliding_window': false, 'max_window_layers': 80, 'sliding_window_pattern': 1, "
+    "'rope_theta': 1000000.0, '?': ['num_key_value_heads', 'use_sliding_window', "
+    "'max_window_layers'], 'tie_word_embeddings': false}")
 DEFAULTS("qwen3",
     "{'vocab_size': 151936, 'hidden_size': 4096, 'intermediate_size': 22016, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 32, "
     "'head_dim': 128, 'hidden_act': 'silu', 'max_position_embeddings': 32768, 'rms_norm_eps': "
     "1e-06, 'tie_word_embeddings': false, 'attention_bias': false, 'use_sliding_window': "
-    "false, 'sliding_window': 4096, 'max_window_layers': 28, 'rope_theta': 10000.0, '?': "
-    "['num_key_value_heads', 'sliding_window']}")
+    "false, 'sliding_window': 4096, 'max_window_layers': 28, 'sliding_window_pattern': 1, "
+    "'rope_theta': 10000.0, '?': ['num_key_value_heads', 'sliding_window']}")
 DEFAULTS("qwen3_5",
     "{'text': 'qwen3_5_text', 'text_is': 1, 'tie_word_embeddings': false}")
 DEFAULTS("qwen3_5_moe",
@@ -1175,6 +1189,16 @@ DEFAULTS("rembert",
     "'intermediate_size': 4608, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
     "'type_vocab_size': 2, 'layer_norm_eps': 1e-12, 'is_decoder': false, "
     "'add_cross_attention': false, 'tie_word_embeddings': false}")
+DEFAULTS("roberta",
+    "{'vocab_size': 50265, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
+    "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
+    "'type_vocab_size': 2, 'layer_norm_eps': 1e-12, 'is_decoder': false, "
+    "'add_cross_attention': false, 'tie_word_embeddings': true}")
+DEFAULTS("roberta-prelayernorm",
+    "{'vocab_size': 50265, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
+    "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
+    "'type_vocab_size': 2, 'layer_norm_eps': 1e-12, 'is_decoder': false, "
+    "'add_cross_attention': false, 'tie_word_embeddings': true}")
 DEFAULTS("roformer",
     "{'vocab_size': 50000, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
     "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 1536, "
@@ -1192,8 +1216,7 @@ DEFAULTS("sarvam_mla",
     "'n_group': 1, 'topk_group': 1, 'num_experts_per_tok': 8, 'first_k_dense_replace': 1, "
     "'norm_topk_prob': true, 'hidden_act': 'silu', 'max_position_embeddings': 4096, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, 'rope_interleave': true, "
-    "'attention_bias': false, 'rope_theta': 10000.0, '?': ['v_head_dim', 'n_group', "
-    "'topk_group', 'num_experts_per_tok', 'first_k_dense_replace', 'norm_topk_prob', "
+    "'attention_bias': false, 'rope_theta': 10000.0, '?': ['norm_topk_prob', "
     "'rope_interleave'], '=': {'num_local_experts': 'n_routed_experts', 'num_mtp_layers': "
     "'num_nextn_predict_layers', 'num_experts': 'n_routed_experts', 'num_shared_experts': "
     "'n_shared_experts'}}")
@@ -1202,14 +1225,15 @@ DEFAULTS("seed_oss",
     "'num_hidden_layers': 64, 'num_attention_heads': 80, 'num_key_value_heads': 8, "
     "'hidden_act': 'silu', 'max_position_embeddings': 524288, 'rms_norm_eps': 1e-06, "
     "'tie_word_embeddings': false, 'attention_bias': true, 'attention_out_bias': false, "
-    "'mlp_bias': false, 'head_dim': 128, 'rope_theta': 10000.0, '?': ['num_key_value_heads']}")
+    "'mlp_bias': false, 'head_dim': 128, 'rope_theta': 10000.0, '?': ['num_key_value_heads', "
+    "'head_dim']}")
 DEFAULTS("smollm3",
     "{'vocab_size': 128256, 'hidden_size': 2048, 'intermediate_size': 11008, "
     "'num_hidden_layers': 36, 'num_attention_heads': 16, 'num_key_value_heads': 4, "
     "'hidden_act': 'silu', 'max_position_embeddings': 32768, 'rms_norm_eps': 1e-06, "
     "'use_sliding_window': false, 'no_rope_layer_interval': 4, 'attention_bias': false, "
-    "'mlp_bias': false, 'tie_word_embeddings': true, 'rope_theta': 2000000.0, '?': "
-    "['num_key_value_heads']}")
+    "'mlp_bias': false, 'tie_word_embeddings': true, 'sliding_window_pattern': 1, "
+    "'rope_theta': 2000000.0, '?': ['num_key_value_heads']}")
 DEFAULTS("smolvlm",
     "{'text': 'llama', 'tie_word_embeddings': false}")
 DEFAULTS("solar_open",
@@ -1237,14 +1261,24 @@ DEFAULTS("vaultgemma",
     "256, 'hidden_activation': 'gelu_pytorch_tanh', 'max_position_embeddings': 8192, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': true, 'attention_bias': false, "
     "'query_pre_attn_scalar': 256, 'sliding_window': 4096, 'final_logit_softcapping': 30.0, "
-    "'attn_logit_softcapping': 50.0, 'rope_theta': 10000.0, '?': ['sliding_window', "
-    "'final_logit_softcapping', 'attn_logit_softcapping']}")
+    "'attn_logit_softcapping': 50.0, 'sliding_window_pattern': 2, 'rope_theta': 10000.0, '?': "
+    "['final_logit_softcapping', 'attn_logit_softcapping']}")
 DEFAULTS("xglm",
     "{'vocab_size': 256008, 'max_position_embeddings': 2048, 'd_model': 1024, 'ffn_dim': 4096, "
     "'num_layers': 24, 'attention_heads': 16, 'activation_function': 'gelu', "
     "'scale_embedding': true, 'add_cross_attention': false, 'tie_word_embeddings': true, '=': "
     "{'num_attention_heads': 'attention_heads', 'hidden_size': 'd_model', 'num_hidden_layers': "
     "'num_layers'}}")
+DEFAULTS("xlm-roberta",
+    "{'vocab_size': 30522, 'hidden_size': 768, 'num_hidden_layers': 12, 'num_attention_heads': "
+    "12, 'intermediate_size': 3072, 'hidden_act': 'gelu', 'max_position_embeddings': 512, "
+    "'type_vocab_size': 2, 'layer_norm_eps': 1e-12, 'is_decoder': false, "
+    "'add_cross_attention': false, 'tie_word_embeddings': true}")
+DEFAULTS("xlm-roberta-xl",
+    "{'vocab_size': 250880, 'hidden_size': 2560, 'num_hidden_layers': 36, "
+    "'num_attention_heads': 32, 'intermediate_size': 10240, 'hidden_act': 'gelu', "
+    "'max_position_embeddings': 514, 'type_vocab_size': 1, 'layer_norm_eps': 1e-05, "
+    "'is_decoder': false, 'add_cross_attention': false, 'tie_word_embeddings': true}")
 DEFAULTS("xlstm",
     "{'vocab_size': 50304, 'hidden_size': 4096, 'num_hidden_layers': 32, 'num_heads': 8, "
     "'use_bias': false, 'tie_word_embeddings': false, 'norm_eps': 1e-06, 'qk_dim_factor': 0.5, "
@@ -1256,8 +1290,7 @@ DEFAULTS("youtu",
     "'kv_lora_rank': 512, 'q_lora_rank': 1536, 'qk_rope_head_dim': 64, 'v_head_dim': 128, "
     "'qk_nope_head_dim': 128, 'hidden_act': 'silu', 'max_position_embeddings': 131072, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': true, 'rope_interleave': true, "
-    "'attention_bias': false, 'rope_theta': 10000.0, '?': ['q_lora_rank', 'v_head_dim', "
-    "'rope_interleave']}")
+    "'attention_bias': false, 'rope_theta': 10000.0, '?': ['q_lora_rank', 'rope_interleave']}")
 DEFAULTS("zamba",
     "{'vocab_size': 32000, 'tie_word_embeddings': true, 'hidden_size': 3712, "
     "'intermediate_size': 14848, 'num_hidden_layers': 76, 'num_attention_heads': 16, "

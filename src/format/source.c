@@ -314,8 +314,8 @@ bool source_says(const struct source *s, const char *key) {
     return s->config ? hf_config_says(s->config, key) : source_has(s, key);
 }
 
-bool source_null(const struct source *s, const char *key) {
-    return s->config && hf_config_null(s->config, key);
+const char *source_wrong_null(const struct source *s) {
+    return s->config ? hf_config_wrong_null(s->config) : NULL;
 }
 
 size_t source_blocked(const struct source *s, const char *key) {

@@ -78,8 +78,9 @@ const struct source_tensor *source_tensor_find(const struct source *source, stru
 bool source_has(const struct source *source, const char *key);
 /* The file itself has it: of config.json that it is no default, which source_has gives, too. */
 bool source_says(const struct source *source, const char *key);
-/* Of config.json: it is null, and has a default that null does not mean. */
-bool source_null(const struct source *source, const char *key);
+/* Of config.json: the first key that is null where its class has a default and takes no null; NULL:
+ * there is none. */
+const char *source_wrong_null(const struct source *source);
 /* Bytes of the part of a path of config.json that is there and no object, so that nothing can be in
  * it; 0: none. */
 size_t source_blocked(const struct source *source, const char *key);

@@ -45,7 +45,8 @@ static ob_status derive(struct build *b, ob_error *error) {
                                       .normalize_eps = 1e-20f};
     ob_status s = decoder_sizes(b, error);
     if (s != OB_OK) return s;
-    decoder_layer_types(b);
+    decoder_window_period(b, 6, false);
+    if (!build_has(b, NULL, "layer_types")) b->hp->window[b->hp->layers - 1] = 0;
     s = read_ropes(b, error);
     return s == OB_OK ? moe_sizes(b, &router, error) : s;
 }

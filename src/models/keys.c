@@ -108,7 +108,6 @@ static const char *find_key(struct build *b, const char *paths, bool said, char 
             scratch[n] = 0;
             if (said ? source_says(b->meta, scratch) : source_has(b->meta, scratch))
                 return ask(b, scratch), scratch;
-            if (source_null(b->meta, scratch)) build_wrong(b, scratch, "is null");
             look_blocked(b, scratch);
         }
         p += n + (p[n] == '|');
@@ -471,6 +470,8 @@ static void check_layer_types(struct build *b) {
 }
 
 ob_status load_keys(struct build *b, ob_error *error) {
+    const char *null = source_wrong_null(b->meta);
+    if (null) return REFUSE(b, null, error, "is null");
     for (const struct key *const *table = b->recipe->keys; *table; table++)
         for (const struct key *k = *table; k->gguf || k->hf; k++) {
             ob_status s = read_key(b, k, error);

@@ -83,8 +83,8 @@ static bool is_when(const struct recipe *r, const struct source *source) {
 static bool is_flag(const struct source *source, const char *key) {
     bool flag;
     source = source_meta(source);
-    if (!key || source_kind(source) == SOURCE_GGUF) return true;
-    return source_has(source, key) ? source_bool(source, key, 0, &flag) : !source_null(source, key);
+    return !key || source_kind(source) == SOURCE_GGUF || !source_has(source, key) ||
+           source_bool(source, key, 0, &flag);
 }
 
 static ob_status refuse_flag(const struct source *source, const char *key, ob_error *error) {
