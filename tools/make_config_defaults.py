@@ -92,11 +92,11 @@ def plain(value) -> bool:
     return isinstance(value, (bool, int, float, str, list, tuple, dict))
 
 
-def rope_rows(kind, config) -> dict:
+def rope_rows(kind, config, others: list) -> dict:
     """A base and a part that turns, which count wherever the file names none; and the whole, where
-    it has neither rope_parameters nor rope_scaling."""
+    it has neither rope_parameters nor rope_scaling, unless other keys say what is in it."""
     whole = has(config, "rope_parameters")
-    theta, rows = kind.default_theta, {}
+    theta, rows = getattr(kind, "rope_theta", kind.default_theta), {}
     if isinstance(theta, dict):
         rows = {"rope_theta": theta["global"], "rope_local_base_freq": theta["local"]}
     else:
@@ -107,7 +107,9 @@ def rope_rows(kind, config) -> dict:
     part = least.pop("partial_rotary_factor", None)
     if least == {"rope_type": "default", "rope_theta": rows["rope_theta"]}:
         return rows if part is None else rows | {"partial_rotary_factor": part}
-    return rows | {"rope_parameters": whole}
+    made = any(re.search("rope_theta|rotary", by) and has(o, "rope_parameters") != whole
+               for by, o in others)
+    return rows if made else rows | {"rope_parameters": whole}
 
 
 def layer_rows(fields: dict, config) -> dict:
@@ -131,6 +133,8 @@ def row(name: str, kind, known: set[str]) -> dict:
     others = changed(kind, fields)
     out, may_be_null, null_is_default = {}, [], []
     for key, field in fields.items():
+        own = kind.attribute_map.get(key, key)
+        key = own if own in known else key
         value = has(config, key)
         if key not in known or NO_MATTER.search(key):
             continue
@@ -149,7 +153,7 @@ def row(name: str, kind, known: set[str]) -> dict:
             may_be_null.append(key)
     out |= layer_rows(fields, config)
     if "rope_parameters" in fields:
-        out |= rope_rows(kind, config)
+        out |= rope_rows(kind, config, others)
     names = {a: c for a, c in kind.attribute_map.items() if a in known or c in known}
     if may_be_null:
         out["?"] = may_be_null

@@ -63,14 +63,14 @@ DEFAULTS("axk2",
 DEFAULTS("bailing_hybrid",
     "{'vocab_size': 157184, 'hidden_size': 2560, 'intermediate_size': 6144, "
     "'moe_intermediate_size': 768, 'num_hidden_layers': 42, 'num_attention_heads': 32, "
-    "'num_key_value_heads': 32, 'n_shared_experts': 1, 'routed_scaling_factor': 2.5, "
+    "'num_key_value_heads': 32, 'num_shared_experts': 1, 'routed_scaling_factor': 2.5, "
     "'kv_lora_rank': 512, 'qk_rope_head_dim': 64, 'v_head_dim': 128, 'qk_nope_head_dim': 128, "
-    "'n_group': 8, 'topk_group': 4, 'num_experts_per_tok': 8, 'first_k_dense_replace': 2, "
-    "'norm_topk_prob': true, 'hidden_act': 'silu', 'max_position_embeddings': 262144, "
-    "'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, 'attention_bias': false, "
-    "'num_local_experts': 512, 'rope_theta': 10000.0, 'short_conv_kernel_size': 4, "
-    "'kda_safe_gate': true, 'kda_lower_bound': -5.0, 'rope_parameters': {'rope_type': "
-    "'default', 'rope_theta': 6000000.0}, '?': ['num_key_value_heads'], '=': "
+    "'num_expert_group': 8, 'topk_group': 4, 'num_experts_per_token': 8, "
+    "'first_k_dense_replace': 2, 'moe_renormalize': true, 'hidden_act': 'silu', "
+    "'model_max_length': 262144, 'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, "
+    "'attention_bias': false, 'num_nextn_predict_layers': 1, 'num_experts': 512, 'rope_theta': "
+    "6000000.0, 'short_conv_kernel_size': 4, 'kda_safe_gate': true, 'kda_lower_bound': -5.0, "
+    "'?': ['num_key_value_heads', 'moe_renormalize', 'model_max_length'], '=': "
     "{'max_position_embeddings': 'model_max_length', 'norm_topk_prob': 'moe_renormalize', "
     "'n_group': 'num_expert_group', 'num_local_experts': 'num_experts', 'num_experts_per_tok': "
     "'num_experts_per_token', 'n_shared_experts': 'num_shared_experts', 'num_mtp_layers': "
@@ -206,9 +206,9 @@ DEFAULTS("deepseek_v3",
     "'topk_group': 4, 'num_experts_per_tok': 8, 'first_k_dense_replace': 3, 'norm_topk_prob': "
     "true, 'hidden_act': 'silu', 'max_position_embeddings': 4096, 'rms_norm_eps': 1e-06, "
     "'tie_word_embeddings': false, 'rope_interleave': true, 'attention_bias': false, "
-    "'rope_theta': 10000.0, '?': ['num_key_value_heads', 'q_lora_rank', 'norm_topk_prob', "
-    "'rope_interleave'], '=': {'num_local_experts': 'n_routed_experts', 'num_mtp_layers': "
-    "'num_nextn_predict_layers'}}")
+    "'num_nextn_predict_layers': 1, 'rope_theta': 10000.0, '?': ['num_key_value_heads', "
+    "'q_lora_rank', 'norm_topk_prob', 'rope_interleave', 'num_nextn_predict_layers'], '=': "
+    "{'num_local_experts': 'n_routed_experts', 'num_mtp_layers': 'num_nextn_predict_layers'}}")
 DEFAULTS("deepseek_v32",
     "{'vocab_size': 129280, 'hidden_size': 7168, 'intermediate_size': 18432, "
     "'moe_intermediate_size': 2048, 'num_hidden_layers': 61, 'num_attention_heads': 128, "
@@ -232,11 +232,9 @@ DEFAULTS("deepseek_v4",
     "'index_n_heads': 64, 'index_head_dim': 128, 'index_topk': 512, "
     "'num_nextn_predict_layers': 1, 'router_jitter_noise': 0.0, 'hidden_act': 'silu', "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, 'partial_rotary_factor': 0.125, "
-    "'attention_bias': false, 'mlp_bias': false, 'rope_parameters': {'main': {'rope_type': "
-    "'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.125}, 'compress': "
-    "{'rope_theta': 160000.0, 'rope_type': 'default', 'partial_rotary_factor': 0.125}}, ':': "
-    "['compress_rates', 'partial_rotary_factor'], '=': {'num_local_experts': "
-    "'n_routed_experts', 'intermediate_size': 'moe_intermediate_size'}}")
+    "'attention_bias': false, 'mlp_bias': false, ':': ['compress_rates', "
+    "'partial_rotary_factor'], '=': {'num_local_experts': 'n_routed_experts', "
+    "'intermediate_size': 'moe_intermediate_size'}}")
 DEFAULTS("diffllama",
     "{'vocab_size': 32000, 'hidden_size': 2048, 'intermediate_size': 8192, "
     "'num_hidden_layers': 16, 'num_attention_heads': 32, 'hidden_act': 'silu', "
@@ -260,8 +258,8 @@ DEFAULTS("dory",
     "'attention_bias': false, 'mlp_bias': false, 'sliding_window': 1024, 'ngpt_alpha_init': "
     "0.05, 'n_input_layers': 8, 'n_output_layers': 8, 'n_recurrent_loops': 2, "
     "'recurrent_kv_cache_mode': 'per_loop', 'sliding_window_pattern': 4, 'rope_theta': "
-    "10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': "
-    "10000.0}, 'full_attention': {'rope_type': 'default', 'rope_theta': 10000000.0}}}")
+    "10000.0, 'rope_parameters': {'full_attention': {'rope_type': 'default', 'rope_theta': "
+    "10000000.0}, 'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}}}")
 DEFAULTS("dots1",
     "{'vocab_size': 152064, 'hidden_size': 4608, 'intermediate_size': 10944, "
     "'moe_intermediate_size': 1408, 'num_hidden_layers': 62, 'num_attention_heads': 32, "
@@ -282,9 +280,9 @@ DEFAULTS("dots3_note_text",
     "'attention_bias': false, 'index_topk': 2048, 'index_head_dim': 128, 'index_n_heads': 64, "
     "'mlp_bias': false, 'head_dim': 256, 'sliding_window': 512, "
     "'shared_experts_intermediate_size': 1536, 'first_k_dense_replace': 1, 'rope_theta': "
-    "80000000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', "
-    "'rope_theta': 50000.0, 'partial_rotary_factor': 0.25}, 'indexed_attention': {'rope_type': "
-    "'default', 'rope_theta': 80000000.0, 'partial_rotary_factor': 0.25}}, ':': "
+    "80000000.0, 'rope_parameters': {'indexed_attention': {'rope_type': 'default', "
+    "'rope_theta': 80000000.0, 'partial_rotary_factor': 0.25}, 'sliding_attention': "
+    "{'rope_type': 'default', 'rope_theta': 50000.0, 'partial_rotary_factor': 0.25}}, ':': "
     "['sliding_window'], '=': {'num_local_experts': 'n_routed_experts'}}")
 DEFAULTS("electra",
     "{'vocab_size': 30522, 'embedding_size': 128, 'hidden_size': 256, 'num_hidden_layers': 12, "
@@ -472,9 +470,10 @@ DEFAULTS("glm4_moe",
     "'tie_word_embeddings': false, 'attention_bias': false, 'moe_intermediate_size': 1408, "
     "'num_experts_per_tok': 8, 'n_shared_experts': 1, 'n_routed_experts': 128, "
     "'routed_scaling_factor': 1.0, 'n_group': 1, 'topk_group': 1, 'first_k_dense_replace': 1, "
-    "'norm_topk_prob': true, 'use_qk_norm': false, 'rope_theta': 10000.0, "
-    "'partial_rotary_factor': 0.5, '=': {'num_local_experts': 'n_routed_experts', "
-    "'num_mtp_layers': 'num_nextn_predict_layers'}}")
+    "'norm_topk_prob': true, 'use_qk_norm': false, 'num_nextn_predict_layers': 1, "
+    "'rope_theta': 10000.0, 'partial_rotary_factor': 0.5, '?': ['num_nextn_predict_layers'], "
+    "'=': {'num_local_experts': 'n_routed_experts', 'num_mtp_layers': "
+    "'num_nextn_predict_layers'}}")
 DEFAULTS("glm4_moe_lite",
     "{'vocab_size': 154880, 'hidden_size': 2048, 'intermediate_size': 10240, "
     "'moe_intermediate_size': 1536, 'num_hidden_layers': 47, 'num_attention_heads': 20, "
@@ -732,22 +731,23 @@ DEFAULTS("jina_embeddings_v3",
 DEFAULTS("kimi_linear",
     "{'vocab_size': 163840, 'hidden_size': 2304, 'intermediate_size': 9216, "
     "'moe_intermediate_size': 1024, 'num_hidden_layers': 27, 'num_attention_heads': 32, "
-    "'num_key_value_heads': 32, 'n_shared_experts': 1, 'routed_scaling_factor': 2.446, "
+    "'num_key_value_heads': 32, 'num_shared_experts': 1, 'routed_scaling_factor': 2.446, "
     "'kv_lora_rank': 512, 'qk_rope_head_dim': 64, 'v_head_dim': 128, 'qk_nope_head_dim': 128, "
-    "'n_group': 1, 'topk_group': 1, 'num_experts_per_tok': 8, 'norm_topk_prob': true, "
-    "'hidden_act': 'silu', 'max_position_embeddings': 1048576, 'rms_norm_eps': 1e-05, "
-    "'tie_word_embeddings': false, 'attention_bias': false, 'num_local_experts': 256, "
+    "'num_expert_group': 1, 'topk_group': 1, 'num_experts_per_token': 8, 'moe_renormalize': "
+    "true, 'hidden_act': 'silu', 'model_max_length': 1048576, 'rms_norm_eps': 1e-05, "
+    "'tie_word_embeddings': false, 'attention_bias': false, 'num_experts': 256, "
     "'linear_head_dim': 128, 'linear_num_heads': 32, 'linear_conv_kernel_dim': 4, "
-    "'first_k_dense_replace': 1, '?': ['num_key_value_heads', 'num_experts_per_tok'], '=': "
-    "{'max_position_embeddings': 'model_max_length', 'norm_topk_prob': 'moe_renormalize', "
-    "'n_group': 'num_expert_group', 'num_local_experts': 'num_experts', 'num_experts_per_tok': "
-    "'num_experts_per_token', 'n_shared_experts': 'num_shared_experts'}}")
+    "'first_k_dense_replace': 1, '?': ['num_key_value_heads', 'moe_renormalize', "
+    "'model_max_length'], '=': {'max_position_embeddings': 'model_max_length', "
+    "'norm_topk_prob': 'moe_renormalize', 'n_group': 'num_expert_group', 'num_local_experts': "
+    "'num_experts', 'num_experts_per_tok': 'num_experts_per_token', 'n_shared_experts': "
+    "'num_shared_experts'}}")
 DEFAULTS("kolibri1",
     "{'vocab_size': 128000, 'hidden_size': 2560, 'num_hidden_layers': 50, "
     "'num_attention_heads': 48, 'num_key_value_heads': 4, 'hidden_act': 'silu', "
     "'max_position_embeddings': 262144, 'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, "
     "'sliding_window': 513, 'moe_intermediate_size': 512, 'num_experts_per_tok': 6, "
-    "'num_experts': 384, 'norm_topk_prob': false, 'head_dim': 128, "
+    "'num_local_experts': 384, 'norm_topk_prob': false, 'head_dim': 128, "
     "'shared_expert_intermediate_size': 512, 'sliding_window_pattern': 5, 'rope_theta': "
     "10000.0, '=': {'num_experts': 'num_local_experts'}}")
 DEFAULTS("laguna",
@@ -844,7 +844,7 @@ DEFAULTS("mellum",
     "'num_hidden_layers': 28, 'num_attention_heads': 32, 'num_key_value_heads': 4, "
     "'hidden_act': 'silu', 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-06, "
     "'tie_word_embeddings': false, 'attention_bias': false, 'sliding_window': 1024, "
-    "'moe_intermediate_size': 896, 'num_experts_per_tok': 8, 'num_experts': 64, "
+    "'moe_intermediate_size': 896, 'num_experts_per_tok': 8, 'num_local_experts': 64, "
     "'norm_topk_prob': true, 'head_dim': 128, 'first_k_dense_replace': 0, "
     "'sliding_window_pattern': 1, 'rope_theta': 10000.0, 'rope_parameters': {'full_attention': "
     "{'rope_type': 'default', 'rope_theta': 500000.0}, 'sliding_attention': {'rope_type': "
@@ -1141,8 +1141,8 @@ DEFAULTS("qwen3_moe",
     "'hidden_act': 'silu', 'max_position_embeddings': 32768, 'rms_norm_eps': 1e-06, "
     "'tie_word_embeddings': false, 'attention_bias': false, 'use_sliding_window': false, "
     "'sliding_window': 4096, 'decoder_sparse_step': 1, 'moe_intermediate_size': 768, "
-    "'num_experts_per_tok': 8, 'num_experts': 128, 'norm_topk_prob': false, 'rope_theta': "
-    "10000.0, '?': ['sliding_window'], '=': {'num_experts': 'num_local_experts'}}")
+    "'num_experts_per_tok': 8, 'num_local_experts': 128, 'norm_topk_prob': false, "
+    "'rope_theta': 10000.0, '?': ['sliding_window'], '=': {'num_experts': 'num_local_experts'}}")
 DEFAULTS("qwen3_next",
     "{'vocab_size': 151936, 'hidden_size': 2048, 'intermediate_size': 5632, "
     "'num_hidden_layers': 48, 'num_attention_heads': 16, 'num_key_value_heads': 2, "
@@ -1216,10 +1216,10 @@ DEFAULTS("sarvam_mla",
     "'n_group': 1, 'topk_group': 1, 'num_experts_per_tok': 8, 'first_k_dense_replace': 1, "
     "'norm_topk_prob': true, 'hidden_act': 'silu', 'max_position_embeddings': 4096, "
     "'rms_norm_eps': 1e-06, 'tie_word_embeddings': false, 'rope_interleave': true, "
-    "'attention_bias': false, 'rope_theta': 10000.0, '?': ['norm_topk_prob', "
-    "'rope_interleave'], '=': {'num_local_experts': 'n_routed_experts', 'num_mtp_layers': "
-    "'num_nextn_predict_layers', 'num_experts': 'n_routed_experts', 'num_shared_experts': "
-    "'n_shared_experts'}}")
+    "'attention_bias': false, 'num_nextn_predict_layers': 0, 'rope_theta': 10000.0, '?': "
+    "['norm_topk_prob', 'rope_interleave', 'num_nextn_predict_layers'], '=': "
+    "{'num_local_experts': 'n_routed_experts', 'num_mtp_layers': 'num_nextn_predict_layers', "
+    "'num_experts': 'n_routed_experts', 'num_shared_experts': 'n_shared_experts'}}")
 DEFAULTS("seed_oss",
     "{'vocab_size': 155136, 'hidden_size': 4096, 'intermediate_size': 27648, "
     "'num_hidden_layers': 64, 'num_attention_heads': 80, 'num_key_value_heads': 8, "

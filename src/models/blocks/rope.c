@@ -365,3 +365,18 @@ ob_status rope_read_parts_by_type(struct build *b, float part, ob_error *error) 
     return read_as(b, "rope_parameters.sliding_attention", part, 10000, &b->hp->rope_window,
                    error);
 }
+
+ob_status rope_read_where_said(struct build *b, ob_error *error) {
+    static const char *const kind[2] = {"rope_parameters.full_attention",
+                                        "rope_parameters.sliding_attention"};
+    struct hparams *hp = b->hp;
+    bool turns[2] = {build_has(b, NULL, kind[0]), build_has(b, NULL, kind[1])};
+    ob_status s = OB_OK;
+    for (int k = 0; s == OB_OK && k < 2; k++) {
+        struct rope_source from = {.hf = kind[k], .base_key_hf = "rope_theta", .scaled = true};
+        if (turns[k]) s = rope_read(b, &from, k ? &hp->rope_window : &hp->rope, error);
+    }
+    if (!turns[0]) hp->rope = hp->rope_window;
+    for (uint32_t i = 0; i < hp->layers; i++) hp->no_rope[i] = !turns[hp->window[i] > 0];
+    return s;
+}
