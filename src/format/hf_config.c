@@ -216,7 +216,8 @@ static const char *wrong_null(json_t *at, json_t *defaults) {
 static const char *wrong_null_of_rope(json_t *object) {
     static const char *const name[] = {"high_freq_factor", "low_freq_factor",
                                        "original_max_position_embeddings",
-                                       "partial_rotary_factor", "rope_theta", "rope_type"};
+                                       "partial_rotary_factor", "rope_theta", "rope_type",
+                                       "truncate"};
     const char *key, *found = NULL;
     json_t *v;
     for (size_t i = 0; i < sizeof name / sizeof name[0] && !found; i++)

@@ -187,12 +187,12 @@ static ob_status scale_longrope(const struct place *p, struct rope *r, float *fr
     return OB_OK;
 }
 
-/* Where longrope and dynamic scaling begin. */
+/* Where longrope begins: in rope_parameters or beside them, which goes first. */
 static float original_context(const struct place *p) {
     float v = (float)p->b->hp->context;
-    if (!number(p, "{arch}.rope.scaling.original_context_length",
-                "original_max_position_embeddings", &v))
-        build_f32(p->b, NULL, "original_max_position_embeddings", &v);
+    number(p, "{arch}.rope.scaling.original_context_length", "original_max_position_embeddings",
+           &v);
+    build_f32(p->b, NULL, "original_max_position_embeddings", &v);
     return v;
 }
 
