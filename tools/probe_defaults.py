@@ -19,6 +19,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -38,6 +39,7 @@ TOKENS, OFF, TIE = 24, 2e-3, 1e-2
 SKIPPED = {"architectures", "dtype", "id2label", "initializer_range", "label2id", "model_type",
            "torch_dtype", "transformers_version", "use_cache", "text_config",
            "quantization_config"}
+NO_MATTER = re.compile(r"dropout|pdrop|aux_loss|output_|jitter|summary|gradient|_gain$|mapping")
 PARTS = ("vision", "audio", "vq", "image", "boi", "eoi", "projector", "mm_")
 GONE, NULL = "absent", "null"
 
@@ -55,7 +57,8 @@ def paths_of(config: dict, prefix: str = ""):
     for key, value in config.items():
         if key == "text_config" and isinstance(value, dict):
             yield from paths_of(value, "text_config.")
-        if key in SKIPPED or key.endswith("_token_id") or key.startswith(PARTS):
+        if key in SKIPPED or key.endswith("_token_id") or key.startswith(PARTS) \
+                or NO_MATTER.search(key):
             continue
         yield prefix + key
         if key.startswith("rope_") and isinstance(value, dict):

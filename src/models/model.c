@@ -117,10 +117,10 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
 
 static ob_status refuse_untied(struct build *b, ob_error *error) {
     bool tied = true;
-    if (!model_generates(b->model) || build_global(b, "output.weight")) return OB_OK;
+    if (!model_generates(b->model)) return OB_OK;
     if (!build_bool(b, NULL, "/tie_word_embeddings", &tied)) /* the whole's, if there is one */
         build_bool(b, NULL, "tie_word_embeddings", &tied);
-    if (tied) return OB_OK;
+    if (tied || build_global(b, "output.weight")) return OB_OK;
     ob_status s = error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
     error_at(error, source_path(b->source), "lm_head.weight", OB_NO_OFFSET);
     return s;
