@@ -73,8 +73,8 @@ const struct source_tensor *source_tensor_find(const struct source *source, stru
 
 /* Metadata. `key` is a GGUF key, where "{arch}" stands for the architecture, or a path in
  * config.json ("rope_parameters.full_attention.rope_theta"), looked for under "text_config" and
- * then at the top, and then among the defaults of its model type. A scalar has n = 1; element i of an array (HF: JSON array) may be asked for.
- * false: absent, null or of another kind. */
+ * then at the top, and then among the defaults of its model type. A scalar has n = 1; element i of
+ * an array (HF: JSON array) may be asked for. false: absent, null or of another kind. */
 bool source_has(const struct source *source, const char *key);
 /* The file itself has it: of config.json that it is no default, which source_has gives, too. */
 bool source_says(const struct source *source, const char *key);

@@ -164,11 +164,11 @@ struct weight *build_weight(struct build *b, const char *name);
 struct weight *build_global(struct build *b, const char *name);
 
 /* Metadata, in either spelling; paths of config.json, and keys of GGUF, may be alternatives
- * separated by '|', the first that the source has counts, before defaults of its class
- * (format/hf_defaults.h), and where none has one it is absent. What a recipe asks for is remembered: see
- * keys.c on keys that nobody asked for. NULL, 0 or false: there is none (or null), or it is of
- * another kind: no number or an infinite one, a list where one value is wanted. Such a key is
- * remembered, and model_open refuses the model by its name, unless it was read as another kind. */
+ * separated by '|', the first that the file has counts, and then the first that has a default in
+ * its class (format/hf_defaults.h). What a recipe asks for is remembered: see keys.c on keys that
+ * nobody asked for. NULL, 0 or false: there is none (or null), or it is of another kind: no number
+ * or an infinite one, a list where one value is wanted. Such a key is remembered, and model_open
+ * refuses the model by its name, unless it was read as another kind. */
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size);
 bool build_has(struct build *b, const char *gguf, const char *hf);
