@@ -25,6 +25,7 @@ void hf_config_spell(const char *text, size_t n, struct buf *out);
 /* A scalar is element 0 of 1; null counts as absent. The conversions give false when the element is
  * absent or of another kind: whole numbers may be written as 8.0, infinities as Python does. */
 bool hf_config_has(const struct hf_config *config, const char *path);
+bool hf_config_null(const struct hf_config *config, const char *path); /* there, and null */
 /* As source_blocked. */
 size_t hf_config_blocked(const struct hf_config *config, const char *path);
 uint64_t hf_config_count(const struct hf_config *config, const char *path);

@@ -73,6 +73,8 @@ const struct source_tensor *source_tensor_find(const struct source *source, stru
  * then at the top. A scalar has n = 1; element i of an array (HF: JSON array) may be asked for.
  * false: absent, null or of another kind. */
 bool source_has(const struct source *source, const char *key);
+/* Of config.json: the key is there, and null. */
+bool source_null(const struct source *source, const char *key);
 /* Bytes of the part of a path of config.json that is there and no object, so that nothing can be in
  * it; 0: none. */
 size_t source_blocked(const struct source *source, const char *key);

@@ -85,6 +85,7 @@ const struct recipe model_dots3_note = {
     .family = "dots3_note",
     .model_type = "dots3_note_text",
     .hf_class = "Dots3NoteForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, mla_keys, mla_index_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, tensors, decoder_mlp, decoder_mlp_biases,
             moe_tensors, moe_shared_tensors, moe_bias_tensors),

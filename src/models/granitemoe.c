@@ -83,7 +83,7 @@ static ob_status derive_swa(struct build *b, ob_error *error) {
     build_wants(b, NULL, "layer_rope_theta", hp->layers);
     for (int k = 0; s == OB_OK && k < 2; k++) s = read_base(b, k, &base[k], error);
     struct str type;
-    static const char scaled[] = "rope_parameters.rope_type";
+    static const char scaled[] = "rope_parameters.rope_type|rope_scaling.rope_type|rope_scaling.type";
     if (build_str(b, NULL, scaled, &type) && !str_is(type, "default"))
         return build_refuse(b, OB_ERR_UNSUPPORTED, scaled, scaled, error,
                             "bases of layers of their own are not scaled");
@@ -105,6 +105,7 @@ const struct recipe model_granitemoe = {
     .gguf = "granitemoe",
     .model_type = "granitemoe",
     .hf_class = "GraniteMoeForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive,
     GRANITE_MOE(),
 };
@@ -114,6 +115,7 @@ const struct recipe model_granitemoeshared = {
     .written_as = "granitemoe",
     .model_type = "granitemoeshared",
     .hf_class = "GraniteMoeSharedForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive,
     GRANITE_MOE(),
 };
@@ -123,6 +125,7 @@ const struct recipe model_granitemoe_swa = {
     .written_as = "granite_swa",
     .model_type = "granitemoe_swa",
     .hf_class = "GraniteMoeSWAForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive_swa,
     GRANITE_MOE(windowed),
 };

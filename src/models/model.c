@@ -112,7 +112,7 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
 
 static ob_status refuse_untied(struct build *b, ob_error *error) {
     bool tied = true;
-    if (!model_generates(b->model) || !build_bool(b, NULL, "tie_word_embeddings", &tied) || tied ||
+    if (!model_generates(b->model) || !build_bool(b, NULL, "/tie_word_embeddings|tie_word_embeddings", &tied) || tied ||
         build_global(b, "output.weight"))
         return OB_OK;
     ob_status s = error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
@@ -209,6 +209,8 @@ ob_status model_open(const struct source *source, const struct model_options *op
     if (s == OB_OK) s = m->recipe->derive(&b, error);
     if (s == OB_OK) s = pooling_settle(&b, error);
     s = check_kinds(&b, s, error);
+    if (b.recipe && s != OB_ERR_MEMORY && check_zeros(&b, error) != OB_OK) s = OB_ERR_FORMAT;
+    if (s == OB_OK) s = check_words(&b, error);
     if (s == OB_OK) s = check_unread(&b, error);
     if (s == OB_OK) s = load_tensors(&b, error);
     if (s == OB_OK) s = build_graph(&b, error);

@@ -107,6 +107,7 @@ const struct recipe model_nemotron_h = {
     .also_gguf = "nemotron_h_moe",
     .model_type = "nemotron_h",
     .hf_class = "NemotronHForCausalLM",
+    .foreign = "time_step_limit",
     .roots = "backbone.|model.",
     KEYS(decoder_keys, moe_keys, mamba2_keys, keys),
     TENSORS(tensors, mamba2_tensors),

@@ -109,6 +109,10 @@ struct recipe {
                                 name ends with "_norm.weight" and that have no from_hf */
     const char *act;         /* activation where no key names one; NULL: "silu" */
     const char *act_key;     /* config.json's keys for it; NULL: the usual ones, "": none */
+    const char *foreign;     /* config.json's keys, separated by '|', that a table here reads for
+                                others and the class does not: as if they were not there */
+    bool turns_parts;        /* partial_rotary_factor says how much of a head turns; elsewhere heads
+                                turn whole, and other values are refused */
     /* What tables cannot say: ropes, windows, scales. Runs after keys were read. */
     ob_status (*derive)(struct build *b, ob_error *error);
     /* Appends one layer; returns the residual stream. */
@@ -199,6 +203,9 @@ ob_status build_set(struct build *b, const char *name, double value, ob_error *e
 
 /* A boolean; *io stays as it is where the source has none. Another kind of value is refused. */
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error);
+
+/* Null, at one of these names, is refused: for keys that mean something else when they are absent. */
+ob_status build_not_null(struct build *b, const char *names, ob_error *error);
 
 /* Keys that may ask for what a recipe does not compute: a value other than these two is refused,
  * true being 1 and false 0.

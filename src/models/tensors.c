@@ -679,6 +679,20 @@ static const struct source_tensor *find_embedding(struct build *b, const struct 
     return NULL;
 }
 
+/* Some embed further tokens, which they do not count, of images. */
+static ob_status check_vocab(struct build *b, ob_error *error) {
+    uint64_t says;
+    bool more = false;
+    for (uint32_t i = 0; i < b->hp->numbers; i++)
+        more |= strcmp(b->hp->number[i].name, "written") == 0;
+    if (source_kind(b->meta) == SOURCE_GGUF || !build_u64_at(b, NULL, "vocab_size", 0, &says) ||
+        says == b->hp->vocab || (more && says < b->hp->vocab))
+        return OB_OK;
+    return build_refuse(b, OB_ERR_FORMAT, NULL, "vocab_size", error,
+                        "%llu tokens, the embedding has %u", (unsigned long long)says,
+                        b->hp->vocab);
+}
+
 ob_status load_vocab(struct build *b, ob_error *error) {
     const struct tensor *first = NULL;
     for (const struct tensor *const *table = b->recipe->tensors; *table; table++)
@@ -689,7 +703,7 @@ ob_status load_vocab(struct build *b, ob_error *error) {
             if (!have) continue;
             if (have->ndim == 2 && have->dim[1] <= 1 << 24) {
                 b->hp->vocab = (uint32_t)have->dim[1];
-                return OB_OK;
+                return check_vocab(b, error);
             }
             error_set(error, OB_ERR_FORMAT, "is no matrix of at most 16777216 rows");
             error_at(error, source_path(b->source), t->name, OB_NO_OFFSET);

@@ -108,6 +108,7 @@ const struct recipe model_xlstm = {
     .family = "xlstm",
     .model_type = "xlstm",
     .hf_class = "xLSTMForCausalLM",
+    .act_key = "",
     .roots = "backbone.",
     KEYS(recurrent_keys, keys),
     TENSORS(tensors),

@@ -68,14 +68,17 @@ static void write_changed(struct keys *k, json_t *change) {
 
 /* ---- what we make of it ---- */
 
-/* Does the error name a key that was changed, or one inside it, or a tensor? */
+/* Does the error name a key that was changed, or one inside it, or a tensor? Null is absent to us,
+ * and then another key is what is missing. */
 static bool names(const ob_error *error, json_t *change) {
     const char *key;
     json_t *value;
-    if (strstr(error->where, ".weight") || strstr(error->where, ".bias")) return true;
+    if (strstr(error->where, ".weight") || strstr(error->where, ".bias") ||
+        strstr(error->message, "this tensor"))
+        return true;
     json_object_foreach(change, key, value) {
         if (strstr(error->where, key) || strstr(error->message, key)) return true;
-        if (json_is_object(value) && names(error, value)) return true;
+        if (json_is_null(value) || (json_is_object(value) && names(error, value))) return true;
     }
     return false;
 }

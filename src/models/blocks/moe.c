@@ -119,8 +119,17 @@ static ob_status check_router(struct build *b, ob_error *error) {
     }
     key = build_key(b, NULL, group_keys, scratch, sizeof scratch);
     return build_refuse(b, OB_ERR_FORMAT, "{arch}.expert_group_count", key ? key : group_keys,
-                        error, "%u groups, of which %u are used, of %u experts, %u a token",
+                        error, "%u groups, of which %u are used, of %u experts, num_experts_per_tok %u",
                         r->groups, r->groups_used, experts, r->used);
+}
+
+/* Groups that are used where there are none, or more than there are. */
+static ob_status check_groups(struct build *b, const struct route_args *r, ob_error *error) {
+    uint32_t groups = r->groups > 1 ? r->groups : 1;
+    if (!build_has(b, NULL, "topk_group") || (r->groups_used > 0 && r->groups_used <= groups))
+        return OB_OK;
+    return build_refuse(b, OB_ERR_FORMAT, NULL, "topk_group", error,
+                        "%u groups of experts are used, of %u", r->groups_used, groups);
 }
 
 /* What the file says of the router, over what the family has. */
@@ -134,7 +143,8 @@ static ob_status read_router(struct build *b, const struct route_args *family, o
     build_f32(b, "{arch}.expert_weights_scale",
               "routed_scaling_factor|router_scaling_factor|moe_routed_scaling_factor|route_scale",
               &r->scale);
-    ob_status s = check_router(b, error);
+    ob_status s = check_groups(b, r, error);
+    if (s == OB_OK) s = check_router(b, error);
     if (s != OB_OK) return s;
     if (build_u32(b, "{arch}.expert_gating_func", NULL, &func)) {
         if (func < 1 || func == 3 || func > 4)
@@ -191,13 +201,13 @@ static bool has_tensor(struct build *b, const char *name, uint32_t layer) {
 
 static bool is_dense(struct build *b, uint64_t step, uint32_t layer) {
     uint64_t named;
+    struct str type;
     /* Not all GGUF files have a key for it. */
     if (has_tensor(b, "ffn_gate", layer) && !has_tensor(b, "ffn_gate_inp", layer)) return true;
+    if (build_str_at(b, NULL, "mlp_layer_types", layer, &type)) return str_is(type, "dense");
     if (build_has(b, NULL, "moe_layers")) return !is_listed(b, "moe_layers", layer);
     if (layer < b->hp->dense_layers || (layer + 1) % step != 0) return true;
     if (build_u64_at(b, NULL, "moe_layer_end_index", 0, &named) && layer > named) return true;
-    struct str type;
-    if (build_str_at(b, NULL, "mlp_layer_types", layer, &type)) return str_is(type, "dense");
     return is_listed(b, "mlp_only_layers", layer);
 }
 
