@@ -52,6 +52,7 @@ static bool is_indexed(struct build *b, uint32_t layer) {
 static ob_status derive(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
     ob_status s = refuse_sizes(b, error);
+    if (s == OB_OK) s = build_not_null(b, "sliding_window", error);
     if (s == OB_OK) s = deepseek_v3_derive(b, error);
     if (s == OB_OK) s = read_rope(b, "rope_parameters.indexed_attention", &hp->rope, error);
     if (s == OB_OK) s = read_rope(b, "rope_parameters.sliding_attention", &hp->rope_window, error);

@@ -63,7 +63,7 @@ const struct recipe model_gemma3 = {
     .gguf = "gemma3",
     .model_type = "gemma3_text",
     .hf_class = "Gemma3ForCausalLM",
-    .foreign = "attn_logit_softcapping|rope_scaling.type",
+    .foreign = "attn_logit_softcapping|rope_scaling.truncate|rope_scaling.type",
     .norms_plus_one = true,
     .act = "gelu_pytorch_tanh",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, gemma2_keys),
@@ -79,7 +79,8 @@ const struct recipe model_gemma3_embedding = {
     .model_type = "gemma3_text",
     .when = "use_bidirectional_attention",
     .hf_class = "Gemma3TextModel",
-    .foreign = "attn_logit_softcapping|final_logit_softcapping|rope_scaling.type",
+    .foreign = "attn_logit_softcapping|final_logit_softcapping|rope_scaling.truncate|"
+               "rope_scaling.type",
     .norms_plus_one = true,
     .act = "gelu_pytorch_tanh",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, encoder_keys, gemma2_keys),

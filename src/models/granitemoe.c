@@ -64,7 +64,7 @@ static ob_status read_base(struct build *b, bool window, double *base, ob_error 
                                 hp->layers);
         if (!first && v != *base)
             return build_refuse(b, OB_ERR_UNSUPPORTED, key, key, error,
-                                "layers of one kind of attention have different bases");
+                                "layers of one kind (layer_types) have different bases");
         *base = v;
         first = false;
         hp->no_rope[i] = v == 0;
@@ -83,7 +83,8 @@ static ob_status derive_swa(struct build *b, ob_error *error) {
     build_wants(b, NULL, "layer_rope_theta", hp->layers);
     for (int k = 0; s == OB_OK && k < 2; k++) s = read_base(b, k, &base[k], error);
     struct str type;
-    static const char scaled[] = "rope_parameters.rope_type|rope_scaling.rope_type|rope_scaling.type";
+    static const char scaled[] =
+        "rope_parameters.rope_type|rope_scaling.rope_type|rope_scaling.type";
     if (build_str(b, NULL, scaled, &type) && !str_is(type, "default"))
         return build_refuse(b, OB_ERR_UNSUPPORTED, scaled, scaled, error,
                             "bases of layers of their own are not scaled");

@@ -324,10 +324,10 @@ static ob_status read_layers(struct build *b, const struct key *k, const char *n
     return OB_OK;
 }
 
-/* Classes read one of a key's names; a file that has two, and says two things, is refused. */
-static ob_status check_names(struct build *b, const char *names, const char *first,
-                             ob_error *error) {
-    char other[NAME_MAX_BYTES];
+ob_status build_agree(struct build *b, const char *names, ob_error *error) {
+    char other[NAME_MAX_BYTES], scratch[NAME_MAX_BYTES];
+    const char *first = build_key(b, NULL, names, scratch, sizeof scratch);
+    if (!first) return OB_OK;
     for (const char *p = names; p && *p; p += strcspn(p, "|"), p += *p == '|') {
         double v, w;
         struct str s, t;
@@ -359,7 +359,7 @@ static ob_status read_key(struct build *b, const struct key *k, bool shared, ob_
     /* Classes take null for 0, or for false. */
     if (!name && k->name && k->otherwise != 0) s = build_not_null(b, k->hf, error);
     if (name && !gguf && shared && k->field != offsetof(struct hparams, context))
-        s = check_names(b, k->hf, name, error);
+        s = build_agree(b, k->hf, error);
     if (s != OB_OK) return s;
     if (!name && k->need == REQUIRED && spelled)
         return REFUSE(b, spelled, error, "required key is missing");
@@ -454,12 +454,9 @@ static ob_status read_act(struct build *b, ob_error *error) {
     const struct recipe *r = b->recipe;
     struct str act = str_of(r->act ? r->act : "silu");
     const char *keys = r->act_key ? r->act_key : "hidden_act|hidden_activation|activation_function";
-    char name[NAME_MAX_BYTES];
-    if (build_str(b, NULL, keys, &act)) {
-        build_key(b, NULL, keys, name, sizeof name);
-        ob_status s = check_names(b, keys, name, error);
-        if (s != OB_OK) return s;
-    }
+    ob_status s = build_agree(b, keys, error);
+    if (s != OB_OK) return s;
+    build_str(b, NULL, keys, &act);
     if (build_act_named(act, &b->hp->act)) return OB_OK;
     return build_refuse(b, OB_ERR_UNSUPPORTED, keys, keys, error,
                         "activation \"%.*s\" is not known", STR_ARG(act));
@@ -548,7 +545,8 @@ static void check_layer_types(struct build *b) {
 static bool is_so(const struct hparams *hp, uint32_t i, struct str word, bool some) {
     static const char *const others[] = {
         "attention", "compressed_sparse_attention", "deepseek_sparse_attention",
-        "hash_moe", "heavily_compressed_attention", "hybrid", "hybrid_sliding", "indexed_attention", "mamba",
+        "hash_moe", "heavily_compressed_attention", "hybrid", "hybrid_sliding",
+        "indexed_attention", "mamba",
         "minimax_m3_sparse", "moe", "qwen_sparse_attention", "window_attention"};
     bool state = hp->recurrent && hp->recurrent[i], window = hp->window && hp->window[i];
     if (str_is(word, "full_attention")) return !state && (!window || !some);
@@ -575,7 +573,8 @@ ob_status check_words(struct build *b, ob_error *error) {
                 source_str(b->meta, list[k], i, &word) && !is_so(b->hp, i, word, some))
                 return REFUSE_AS(b, OB_ERR_UNSUPPORTED, list[k], error,
                                  "layer %u is \"%.*s\", which it is not in this family, or not by "
-                                 "the other keys", i, STR_ARG(word));
+                                 "the other keys",
+                                 i, STR_ARG(word));
     return OB_OK;
 }
 

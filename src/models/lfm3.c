@@ -43,7 +43,6 @@ const struct recipe model_lfm3 = {
     .model_type = "lfm3",
     .hf_class = "Lfm3ForCausalLM",
     .foreign = "partial_rotary_factor|rotary_pct",
-    .turns_parts = true,
     .act_key = "",
     KEYS(decoder_keys, decoder_window_keys, shortconv_keys, keys),
     TENSORS(decoder_ends, shortconv_rest, decoder_attention_tensors, decoder_qk_norms, tensors,

@@ -112,7 +112,8 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
 
 static ob_status refuse_untied(struct build *b, ob_error *error) {
     bool tied = true;
-    if (!model_generates(b->model) || !build_bool(b, NULL, "/tie_word_embeddings|tie_word_embeddings", &tied) || tied ||
+    static const char key[] = "/tie_word_embeddings|tie_word_embeddings";
+    if (!model_generates(b->model) || !build_bool(b, NULL, key, &tied) || tied ||
         build_global(b, "output.weight"))
         return OB_OK;
     ob_status s = error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");

@@ -204,7 +204,9 @@ ob_status build_set(struct build *b, const char *name, double value, ob_error *e
 /* A boolean; *io stays as it is where the source has none. Another kind of value is refused. */
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error);
 
-/* Null, at one of these names, is refused: for keys that mean something else when they are absent. */
+/* A class reads one of a key's names; a file that has two, and says two things, is refused. */
+ob_status build_agree(struct build *b, const char *names, ob_error *error);
+/* Null, at one of these names, is refused: it means something else than a key that is absent. */
 ob_status build_not_null(struct build *b, const char *names, ob_error *error);
 
 /* Keys that may ask for what a recipe does not compute: a value other than these two is refused,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check_keys.c: what each key of config.json does, one row a family of the goldens' keys/ (README.md
- * there). A value that changes what transformers computes must change our numbers to the same, or
+ * check_keys.c: what each key of config.json does, a row for each family of the goldens' keys/
+ * (README.md there). A value that changes what transformers computes must change our numbers to the same, or
  * be refused by the key's name; one that changes nothing must change nothing, or be refused by its
  * name; what transformers refuses is refused. A family's wrong values are all printed. */
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "families.h"
 #include "whole.h"
 
-enum { DIGEST = 4, PATH_SIZE = 1024, LINE_SIZE = 1024 };
+enum { QUICK = 9, DIGEST = 3, PATH_SIZE = 1024, LINE_SIZE = 1024 };
 
 struct keys {
     struct check_row *row;
@@ -140,13 +140,13 @@ static void check_value(struct keys *k, json_t *change, const char *said) {
     }
     if (nonsense) return;
     if (refuses) {
-        wrong(k, "is taken, transformers refuses: %s", said);
+        wrong(k, "is taken, transformers refuses it");
         return;
     }
     k->computed++;
     memcpy(want, k->want, sizeof want);
     if (*said != '=' &&
-        sscanf(said, "%lf %lf %lf %lf", &want[0], &want[1], &want[2], &want[3]) != DIGEST)
+        sscanf(said, "%lf %lf %lf", &want[0], &want[1], &want[2]) != DIGEST)
         check_end(k->row, "a line is wrong: %s", said);
     for (int d = 0; d < DIGEST; d++) {
         if (fabs(have[d] - want[d]) <= bound) continue;
@@ -163,8 +163,8 @@ static void check_value(struct keys *k, json_t *change, const char *said) {
 /* "@ config.json DEVIATION DIGEST": lines that follow change this file. */
 static void start(struct keys *k, const char *line) {
     char name[64], path[PATH_SIZE];
-    if (sscanf(line, "@ %63s %lf %lf %lf %lf %lf", name, &k->deviation, &k->want[0], &k->want[1],
-               &k->want[2], &k->want[3]) != 2 + DIGEST)
+    if (sscanf(line, "@ %63s %lf %lf %lf %lf", name, &k->deviation, &k->want[0], &k->want[1],
+               &k->want[2]) != 2 + DIGEST)
         check_end(k->row, "a line is wrong: %s", line);
     snprintf(path, sizeof path, "%s/config.json",
              strcmp(name, "config.json") == 0 ? k->family->model : k->family->legacy);
@@ -172,8 +172,14 @@ static void start(struct keys *k, const char *line) {
     k->config = read_config(k->row, path);
 }
 
+struct keys_case {
+    const struct family *family;
+    bool quick;
+};
+
 static void run_keys(struct check_row *row, const void *arg) {
-    const struct family *f = arg;
+    const struct keys_case *c = arg;
+    const struct family *f = c->family;
     struct keys k = {.row = row, .family = f};
     size_t n;
     char *text = check_file(row, check_golden(row, "keys/%s.txt", f->name), &n);
@@ -195,8 +201,7 @@ static void run_keys(struct check_row *row, const void *arg) {
         json_t *change = json_loads(line, 0, NULL);
         if (!change || !k.config) check_end(row, "a line is wrong: %s", line);
         k.line = line;
-        k.lines++;
-        check_value(&k, change, said);
+        if (k.lines++ % (c->quick ? QUICK : 1) == 0) check_value(&k, change, said);
         json_decref(change);
     }
     check_compared(row, k.lines, 0);
@@ -207,7 +212,8 @@ static void run_keys(struct check_row *row, const void *arg) {
 static void run_family(struct check *check, const struct family *f) {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/keys/%s.txt", check_goldens(check), f->name);
-    if (!f->unknown && os_is_file(path)) check_run(check, run_keys, f, "%s", f->name);
+    if (!f->unknown && os_is_file(path))
+        check_run(check, run_keys, &(struct keys_case){f, check_quick(check)}, "%s", f->name);
 }
 
 void check_keys(struct check *check) {

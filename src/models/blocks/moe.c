@@ -98,7 +98,9 @@ const struct tensor moe_bias_tensors[] = {
 
 /* ---- the router ------------------------------------------------------------------------------ */
 
-static const char group_keys[] = "n_group|num_expert_group";
+static const char group_keys[] = "n_group|num_expert_group",
+    scale_keys[] =
+        "routed_scaling_factor|router_scaling_factor|moe_routed_scaling_factor|route_scale";
 
 /* Refuses what no route can have: of the experts, those of all tokens are some more. */
 static ob_status check_router(struct build *b, ob_error *error) {
@@ -119,7 +121,8 @@ static ob_status check_router(struct build *b, ob_error *error) {
     }
     key = build_key(b, NULL, group_keys, scratch, sizeof scratch);
     return build_refuse(b, OB_ERR_FORMAT, "{arch}.expert_group_count", key ? key : group_keys,
-                        error, "%u groups, of which %u are used, of %u experts, num_experts_per_tok %u",
+                        error, "%u groups, of which %u are used, of %u experts, "
+                        "num_experts_per_tok %u",
                         r->groups, r->groups_used, experts, r->used);
 }
 
@@ -140,10 +143,9 @@ static ob_status read_router(struct build *b, const struct route_args *family, o
     r->used = used + r->always;
     build_u32(b, "{arch}.expert_group_count", group_keys, &r->groups);
     build_u32(b, "{arch}.expert_group_used_count", "topk_group", &r->groups_used);
-    build_f32(b, "{arch}.expert_weights_scale",
-              "routed_scaling_factor|router_scaling_factor|moe_routed_scaling_factor|route_scale",
-              &r->scale);
-    ob_status s = check_groups(b, r, error);
+    build_f32(b, "{arch}.expert_weights_scale", scale_keys, &r->scale);
+    ob_status s = build_agree(b, scale_keys, error);
+    if (s == OB_OK) s = check_groups(b, r, error);
     if (s == OB_OK) s = check_router(b, error);
     if (s != OB_OK) return s;
     if (build_u32(b, "{arch}.expert_gating_func", NULL, &func)) {

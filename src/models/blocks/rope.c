@@ -218,7 +218,8 @@ static ob_status read_longrope(const struct place *p, struct rope *r, float *fre
         r->magnitude = factor <= 1 ? 1
                                    : (float)sqrt(1 + log((double)factor) / log((double)original));
     number(p, NULL, "short_mscale", &r->magnitude);
-    number(p, NULL, "long_mscale", &r->magnitude_long);
+    if (number(p, NULL, "long_mscale", &r->magnitude_long) && !(r->magnitude_long > 0))
+        return refuse_number(p, NULL, "long_mscale", r->magnitude_long, "is not above 0", error);
     return scale_longrope(p, r, freq, error);
 }
 
@@ -326,6 +327,10 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
     uint32_t dim = from->dim            ? from->dim
                    : b->hp->rope_dim    ? b->hp->rope_dim
                                         : (uint32_t)((double)head * (double)part);
+    if (from->dim && !from->head_dim && build_has(b, NULL, key) &&
+        (uint32_t)((double)head * (double)part) != dim)
+        return refuse_named(b, NULL, key, error, (double)part,
+                            "of a head turns, and another key says something else");
     *out = (struct rope){.base = from->base, .half = dim / 2, .magnitude = 1};
     snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf,
              from->base_key_hf ? from->base_key_hf : "");
