@@ -41,11 +41,12 @@ DIGEST = 3
 # No mathematics of a model that is not being trained, and what tells the class.
 SKIP = re.compile(
     r"dropout|drop$|pdrop|initializer|init_|_init|_std$|_token_id|_token_index|use_cache|^_"
-    r"|^architectures$|^model_type$|transformers_version|dtype|id2label|label2id|problem_type|output_|return_"
-    r"|aux_loss|_loss_|jitter|vision_|audio_|image_|video_|projector|gradient|^init|^summary_|layerdrop"
-    r"|quantization_config|keep_window|num_labels|^is_decoder$|^loss|kernel$|mambapy|use_mem_eff|deterministic"
-    r"|tokenizer_class|prefix|task_specific|chunk_size_feed|cross_attention_hid|^is_encoder_dec|tie_encoder"
-    r"|add_cross|^name_or|^vq_config|vocabulary_map|num_logits_to_keep|qa_dropout|seq_classif|z_loss")
+    r"|^architectures$|^model_type$|transformers_version|dtype|id2label|label2id|problem_type"
+    r"|output_|return_|aux_loss|_loss_|jitter|vision_|audio_|image_|video_|projector|gradient"
+    r"|^init|^summary_|layerdrop|quantization_config|keep_window|num_labels|^is_decoder$|^loss"
+    r"|kernel$|mambapy|use_mem_eff|deterministic|tokenizer_class|prefix|task_specific"
+    r"|chunk_size_feed|cross_attention_hid|^is_encoder_dec|tie_encoder|add_cross|^name_or"
+    r"|^vq_config|vocabulary_map|num_logits_to_keep|qa_dropout|seq_classif|z_loss")
 # Keys that some classes have: one that has not must not be read by us as if it had.
 FOREIGN = {
     "partial_rotary_factor": 0.5, "rotary_pct": 0.5, "rotary_dim": 8, "rope_theta": 500.0,
@@ -58,7 +59,8 @@ FOREIGN = {
     "embedding_multiplier": 3.0, "logits_scaling": 3.0, "logit_scale": 3.0, "clip_qkv": 0.5,
     "hidden_act": "relu", "hidden_activation": "relu", "activation_function": "relu",
     "query_pre_attn_scalar": 50, "scale_attn_weights": False, "attention_chunk_size": 7,
-    "scale_attn_by_inverse_layer_idx": True, "moe_norm_min": 0.9, "use_bidirectional_attention": True,
+    "scale_attn_by_inverse_layer_idx": True, "moe_norm_min": 0.9,
+    "use_bidirectional_attention": True,
     "alibi": True, "parallel_attn": True, "num_key_value_heads": 1, "no_rope_layers": [0, 0],
     "original_max_position_embeddings": 16, "num_experts_per_tok": 1, "sliding_window_pattern": 1,
     "max_window_layers": 1, "norm_eps": 0.5, "rms_norm_eps": 0.5, "layer_norm_eps": 0.5,
@@ -318,14 +320,16 @@ def changes(m: Miniature, half: int, legacy: bool):
         full = {}
         text = {k: v for k, v in text.items() if k in rope}
     for k, v in {**full, **text}.items():
-        if SKIP.search(k) or (k in base and k not in text) or isinstance(v, dict) and "rope" not in k:
+        if SKIP.search(k) or k in base and k not in text:
+            continue
+        if isinstance(v, dict) and "rope" not in k:
             continue
         if k in ("rope_parameters", "rope_scaling") and isinstance(v, dict):
             for o in in_object(v, layers):
                 yield {k: o}
             nested = next((x for x in v.values() if isinstance(x, dict)), None)
-            for r in ropes(nested or (v | {"rope_theta": 10000.0} if k == "rope_parameters" else {}),
-                           half):
+            flat = v | {"rope_theta": 10000.0} if k == "rope_parameters" else {}
+            for r in ropes(nested or flat, half):
                 yield {k: {x: r for x in v} if nested else r}
             continue
         if k == "use_bidirectional_attention" and "gemma3" in config["model_type"]:
@@ -380,7 +384,8 @@ def leave_out(log: pathlib.Path) -> None:
             taken.add(found.groups())
     for path in OUT.glob("*.txt"):
         lines = path.read_text().splitlines(keepends=True)
-        kept = [x for x in lines if not ((path.stem, x.split("\t")[0]) in taken and x.endswith("!\n"))]
+        kept = [x for x in lines
+                if not x.endswith("\t!\n") or (path.stem, x.split("\t")[0]) not in taken]
         if kept != lines:
             path.write_text("".join(kept))
 
@@ -406,7 +411,8 @@ def main() -> None:
                         if (FAMILIES / name / c).exists())
             (OUT / (name + ".part")).rename(OUT / (name + ".txt"))
             print(f"{name}: {n} values", flush=True)
-        except (ValueError, RuntimeError, KeyError, TypeError, AttributeError, OSError, ImportError) as e:
+        except (ValueError, RuntimeError, KeyError, TypeError, AttributeError, OSError,
+                ImportError) as e:
             print(f"{name}: FAILED {type(e).__name__}: {str(e)[:300]}", flush=True)
 
 

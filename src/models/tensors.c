@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/formula.h"
 #include "models/blocks/pooling.h"
+#include "models/blocks/rope.h"
 #include "models/load.h"
 #include "models/ternary.h"
 #include "models/transform.h"
@@ -642,14 +643,16 @@ static ob_status is_there(struct finder *f, const struct tensor *t, uint32_t lay
 const struct tensor *recipe_table(const struct recipe *recipe, size_t n) {
     size_t own = 0;
     while (recipe->tensors[own]) own++;
-    return n < own ? recipe->tensors[n] : n == own ? pooling_tensors : NULL;
+    if (n < own) return recipe->tensors[n];
+    return n == own ? pooling_tensors : n == own + 1 ? rope_tensors : NULL;
 }
 
 typedef ob_status row_fn(struct finder *f, const struct tensor *t, uint32_t layer,
                          ob_error *error);
 static ob_status each_row(struct finder *f, row_fn *fn, ob_error *error) {
     const struct tensor *t;
-    for (size_t n = 0; (t = recipe_table(f->b->recipe, n)); n++)
+    for (size_t n = 0; (t = recipe_table(f->b->recipe, n)); n++) {
+        if (t == rope_tensors && !f->b->hp->rope.freq) continue;
         for (; t->name; t++) {
             uint32_t layers = strstr(t->name, "{i}") ? f->b->hp->layers : 1;
             for (uint32_t i = 0; i < layers; i++) {
@@ -657,6 +660,7 @@ static ob_status each_row(struct finder *f, row_fn *fn, ob_error *error) {
                 if (s != OB_OK) return s;
             }
         }
+    }
     return OB_OK;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * check_keys.c: what each key of config.json does, a row for each family of the goldens' keys/
- * (README.md there). A value that changes what transformers computes must change our numbers to the same, or
- * be refused by the key's name; one that changes nothing must change nothing, or be refused by its
- * name; what transformers refuses is refused. A family's wrong values are all printed. */
+ * (README.md there). A value that changes what transformers computes must change our numbers to the
+ * same, or be refused by the key's name; one that changes nothing must change nothing, or be
+ * refused by its name; what transformers refuses is refused. The first of each kind of rope is
+ * converted to GGUF, too, and read again. A family's wrong values are all printed. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ struct keys {
     const struct family *family;
     json_t *config;      /* changed from */
     const char *line;
-    uint32_t lines, wrong, refused, computed;
+    uint32_t lines, wrong, refused, computed, converted;
+    bool convert[8]; /* kinds of ropes that were */
     double want[DIGEST]; /* without a change */
     double deviation;
     int32_t *id;
@@ -110,17 +112,55 @@ static ob_status run_model(const struct keys *k, struct engine *engine, double *
     return s;
 }
 
-static ob_status run_changed(const struct keys *k, double *digest, double *bound, ob_error *error) {
-    struct source *source = NULL;
-    struct engine *engine = NULL;
-    ob_status s = source_open(k->family->model, &source, error);
+/* Of a directory or a file; `as`: where it is to be written as a GGUF file, or NULL. */
+static ob_status run_path(const struct keys *k, const char *path, const char *as, double *digest,
+                          double *bound, ob_error *error) {
+    struct whole w = {.row = k->row};
+    ob_status s = source_open(path, &w.source, error);
     if (s == OB_OK)
-        s = engine_open(source,
+        s = engine_open(w.source,
                         &(ob_engine_options){.device = "cpu", .kv_type = "f32", .threads = 1},
-                        &engine, error);
-    if (s == OB_OK) s = run_model(k, engine, digest, bound, error);
-    if (engine) engine_close(&engine);
-    if (source) source_close(&source);
+                        &w.engine, error);
+    if (s == OB_OK) s = run_model(k, w.engine, digest, bound, error);
+    if (s == OB_OK && as) whole_export(&w, as);
+    if (w.engine) engine_close(&w.engine);
+    if (w.source) source_close(&w.source);
+    return s;
+}
+
+/* Is it the first of its kind of rope? */
+static bool new_rope(struct keys *k, json_t *change) {
+    static const char *const kinds[8] = {"default", "linear", "dynamic", "yarn", "llama3",
+                                         "longrope", "proportional"};
+    json_t *rope = json_object_get(change, "rope_parameters"), *value;
+    const char *key, *type = json_string_value(json_object_get(rope, "rope_type"));
+    json_object_foreach(rope, key, value) /* of each kind of layer */
+        if (!type) type = json_string_value(json_object_get(value, "rope_type"));
+    for (int i = 0; type && kinds[i]; i++)
+        if (strcmp(type, kinds[i]) == 0 && !k->convert[i]) return k->convert[i] = true;
+    return false;
+}
+
+static ob_status run_changed(struct keys *k, json_t *change, double *digest, double *bound,
+                             ob_error *error) {
+    char path[PATH_SIZE];
+    double again[DIGEST];
+    bool convert = new_rope(k, change);
+    snprintf(path, sizeof path, "%s/again.gguf", k->family->model);
+    ob_status s = run_path(k, k->family->model, convert ? path : NULL, digest, bound, error);
+    if (s != OB_OK || !convert) return s;
+    ob_error second = {0};
+    char line[LINE_SIZE];
+    if (run_path(k, path, NULL, again, bound, &second) != OB_OK)
+        wrong(k, "refused when it is converted: %s", ob_error_line(&second, line, sizeof line));
+    else
+        for (int d = 0; d < DIGEST; d++)
+            if (fabs(digest[d] - again[d]) > *bound) {
+                wrong(k, "other numbers when it is converted");
+                break;
+            }
+    remove(path);
+    k->converted++;
     return s;
 }
 
@@ -130,7 +170,7 @@ static void check_value(struct keys *k, json_t *change, const char *said) {
     char line[LINE_SIZE];
     ob_error error = {0};
     write_changed(k, change);
-    ob_status s = run_changed(k, have, &bound, &error);
+    ob_status s = run_changed(k, change, have, &bound, &error);
     bool refuses = *said == '!', nonsense = strncmp(said, "nan", 3) == 0;
     if (s != OB_OK) {
         k->refused++;
@@ -205,8 +245,8 @@ static void run_keys(struct check_row *row, const void *arg) {
         json_decref(change);
     }
     check_compared(row, k.lines, 0);
-    check_note(row, "%u values: %u refused, %u computed, %u wrong", k.lines, k.refused, k.computed,
-               k.wrong);
+    check_note(row, "%u values: %u refused, %u computed, %u converted", k.lines, k.refused,
+               k.computed, k.converted);
 }
 
 static void run_family(struct check *check, const struct family *f) {

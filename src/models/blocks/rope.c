@@ -9,6 +9,13 @@
 
 static const double two_pi = 6.283185307179586;
 
+const struct tensor rope_tensors[] = {
+    KNOWN("rope_freqs.weight", NULL, "used through the rope frequencies"),
+    KNOWN("rope_factors_long.weight", NULL, "used through the rope frequencies"),
+    KNOWN("rope_factors_short.weight", NULL, "used through the rope frequencies"),
+    {0},
+};
+
 /* Where a scaling's numbers are found, in either spelling. */
 struct place {
     struct build *b;
