@@ -95,7 +95,7 @@ def parse_checks(text):
             checked.forms.add(part)
         if figures := re.match(r'(\d+) x \d+ (?:logits|states).*; off by (\S+) deviations', said):
             checked.off = max(checked.off, float(figures[2]))
-            if part not in FORMS:
+            if part not in FORMS and part != 'cut':  # the same positions as b
                 checked.positions[part] = int(figures[1])
     return dict(found)
 
