@@ -214,6 +214,28 @@ static ob_status read_logprobs(const json_t *request, struct params *out, ob_err
                      error);
 }
 
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static ob_status read_choices(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *n = get(request, "n"), *best = get(request, "best_of");
+    const json_t *suffix = get(request, "suffix");
+    json_int_t count = n ? json_integer_value(n) : 1;
+    if ((n && !json_is_integer(n)) || count < 1 || count > PARAMS_CHOICES)
+        return params_refuse(error, "n", n, "an integer from 1 to 128");
+    if (best && (!json_is_integer(best) || json_integer_value(best) != count))
+        return params_refuse(error, "best_of", best,
+                             "as \"n\" (answers are not chosen among more)");
+    if (suffix && !json_is_string(suffix))
+        return params_refuse(error, "suffix", suffix, "a string");
+    out->n = (uint32_t)count;
+    out->suffix = (struct str){json_string_value(suffix), json_string_length(suffix)};
+    ob_status s = read_flag(request, "echo", "echo", &out->echo, error);
+    if (s == OB_OK && out->echo && (out->logprobs || out->logprobs_after))
+        s = params_refuse(error, "echo", get(request, "echo"),
+                          "false beside \"logprobs\": the prompt's are not computed");
+    return s;
+}
+
 /* ---- what we cannot do ----------------------------------------------------------------------- */
 
 /* Fields that change the answer, with the value that asks for nothing, as null does. */
@@ -221,12 +243,8 @@ static const struct {
     const char *field;
     const char *neutral; /* JSON */
 } unsupported[] = {
-    {"best_of", "1"},
-    {"echo", "false"},
     {"functions", "[]"},
     {"min_tokens", "0"},
-    {"n", "1"},
-    {"suffix", "\"\""},
 };
 
 /* 1 and 1.0 are equal. */
@@ -266,6 +284,7 @@ ob_status params_read(const json_t *request, const ob_sampling *defaults, struct
     if (s == OB_OK) s = read_stop(request, out, error);
     if (s == OB_OK) s = form_read(request, &out->form, error);
     if (s == OB_OK) s = read_logprobs(request, out, error);
+    if (s == OB_OK) s = read_choices(request, out, error);
     return s;
 }
 

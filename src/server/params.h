@@ -12,7 +12,7 @@
 #include "server/form.h"
 #include "server/sampling.h"
 
-enum { PARAMS_STOPS = 16 };
+enum { PARAMS_STOPS = 16, PARAMS_CHOICES = 128 };
 
 struct params {
     ob_sampling sampling;
@@ -29,6 +29,9 @@ struct params {
     bool single_call;   /* parallel_tool_calls is false */
     bool logprobs, logprobs_after; /* post_sampling_probs */
     uint32_t top_logprobs;
+    uint32_t n;          /* answers to each prompt */
+    bool echo;           /* an answer begins with its prompt */
+    struct str suffix;   /* what stands behind the answer */
     struct form form;    /* what the answer may be */
     struct sampling_lists lists; /* `sampling` points into it */
 };

@@ -30,6 +30,12 @@ const struct route *route_find(const char *method, const char *path, const char 
     return NULL;
 }
 
+reply_shape *route_shape(const char *path) {
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
+        if (has_path(routes[i], path)) return routes[i]->shape;
+    return NULL;
+}
+
 /* ---- who may ask ----------------------------------------------------------------------------- */
 
 /* "name:port", "[v6]:port" without the port. */
