@@ -284,6 +284,13 @@ void generation_tick(struct generation *g) {
     os_unlock(&g->lock);
 }
 
+unsigned generation_answers(struct generation *g) {
+    os_lock(&g->lock);
+    unsigned n = g->left;
+    os_unlock(&g->lock);
+    return n;
+}
+
 /* ---- the engine's thread --------------------------------------------------------------------- */
 
 static void cancel_locked(struct generation *g) {
@@ -377,6 +384,7 @@ static void note_end(struct generation *g) {
     if (failed(finish_of_all(g))) error = failure(g);
     snprintf(words, sizeof words, "prompt %u tokens (%u cached), answer %u tokens",
              t.cache_n + t.prompt_n, t.cache_n, t.predicted_n);
+    server_count(g->server, &t, error.status != OB_OK);
     http_note(g->x, error.status == OB_OK ? 0 : reply_status_of(&error), words);
 }
 

@@ -16,5 +16,7 @@ void generation_start(struct server *server, struct http_exchange *x,
 void generation_stop(struct generation *g);
 /* Some seconds have passed: a stream that is silent says that it lives. */
 void generation_tick(struct generation *g);
+/* How many answers of it go on. */
+unsigned generation_answers(struct generation *g);
 
 #endif

@@ -238,15 +238,6 @@ static ob_status read_choices(const json_t *request, struct params *out, ob_erro
 
 /* ---- what we cannot do ----------------------------------------------------------------------- */
 
-/* Fields that change the answer, with the value that asks for nothing, as null does. */
-static const struct {
-    const char *field;
-    const char *neutral; /* JSON */
-} unsupported[] = {
-    {"functions", "[]"},
-    {"min_tokens", "0"},
-};
-
 /* 1 and 1.0 are equal. */
 static bool equal(const json_t *a, const json_t *b) {
     if (json_is_number(a) && json_is_number(b))
@@ -254,25 +245,33 @@ static bool equal(const json_t *a, const json_t *b) {
     return json_equal(a, b);
 }
 
-static ob_status refuse_unsupported(const json_t *request, ob_error *error) {
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
-        const json_t *value = get(request, unsupported[i].field);
+ob_status params_refuse_all(const json_t *request, const struct params_neutral *table, size_t n,
+                            ob_error *error) {
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = get(request, table[i].field);
         if (!value) continue;
-        json_t *neutral = json_loads(unsupported[i].neutral, JSON_DECODE_ANY, NULL);
+        json_t *neutral = json_loads(table[i].neutral, JSON_DECODE_ANY, NULL);
         bool asks = !equal(value, neutral);
         json_decref(neutral);
         if (!asks) continue;
         char what[64];
-        snprintf(what, sizeof what, "%s (nothing else is supported)", unsupported[i].neutral);
-        return params_refuse(error, unsupported[i].field, value, what);
+        snprintf(what, sizeof what, "%s (nothing else is supported)", table[i].neutral);
+        return params_refuse(error, table[i].field, value, what);
     }
     return OB_OK;
 }
 
+ob_status params_flag(const json_t *request, const char *field, bool absent, bool *out,
+                      ob_error *error) {
+    *out = absent;
+    return get(request, field) ? read_flag(request, field, field, out, error) : OB_OK;
+}
+
 ob_status params_read(const json_t *request, const ob_sampling *defaults, struct params *out,
                       ob_error *error) {
+    static const struct params_neutral neutral[] = {{"functions", "[]"}, {"min_tokens", "0"}};
     *out = (struct params){.sampling = *defaults};
-    ob_status s = refuse_unsupported(request, error);
+    ob_status s = params_refuse_all(request, neutral, 2, error);
     if (s == OB_OK) s = sampling_read(request, &out->sampling, &out->lists, error);
     if (s == OB_OK) s = ob_sampling_check(&out->sampling, error);
     if (s != OB_OK && strcmp(error->where, "order") == 0) strcpy(error->where, "samplers");

@@ -44,6 +44,17 @@ ob_status params_read(const json_t *request, const ob_sampling *defaults, struct
                       ob_error *error);
 void params_free(struct params *params);
 
+/* Fields that change the answer and cannot be served, with the value that asks for nothing, as null
+ * does: JSON. */
+struct params_neutral {
+    const char *field, *neutral;
+};
+ob_status params_refuse_all(const json_t *request, const struct params_neutral *table, size_t n,
+                            ob_error *error);
+/* A field that is true or false; `absent` if it is not there. */
+ob_status params_flag(const json_t *request, const char *field, bool absent, bool *out,
+                      ob_error *error);
+
 /* OB_ERR_ARGUMENT: "must be <what>, not <the value>". */
 ob_status params_refuse(ob_error *error, const char *field, const json_t *value, const char *what);
 

@@ -4,6 +4,8 @@
 
 #include <strings.h>
 
+#include "server/internal.h"
+
 static const struct route *const routes[] = {
 #define ROUTE(name) &route_##name,
 #include "server/routes.def"
@@ -86,4 +88,22 @@ const char *route_refuses(const struct http_request *request, const struct route
     if (!for_all && request->origin && !route_trusts_origin(request))
         return "pages of this Origin may not use the server";
     return NULL;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+void reply_with(struct server *server, struct http_exchange *x,
+                ob_status (*make)(struct server *server, const json_t *request, json_t **out,
+                                  ob_error *error)) {
+    json_t *request = NULL, *out = NULL;
+    ob_error error = {0};
+    ob_status s = params_parse(http_request(x)->body, &request, &error);
+    if (s == OB_OK) s = make(server, request, &out, &error);
+    json_decref(request);
+    if (s == OB_OK) {
+        reply_json(x, REPLY_OK, out);
+        return;
+    }
+    json_decref(out);
+    reply_ob_error(x, &error);
 }

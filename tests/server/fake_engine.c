@@ -7,6 +7,7 @@
  *   "flood"    the same; from "open" on as fast as it goes (before that, its client may not have
  *              the answer's head yet)
  *   "open"     lets the floods go; its own text     "broken"   bytes that are no UTF-8
+ *   "nap"      itself, half a second later
  *   "think"    a <think> block, then an answer      else       the prompt itself
  * A stop string is kept to. The model's name decides how it loads: "slow" takes a second, "bad"
  * fails; "fim" has tokens for a gap. */
@@ -65,7 +66,7 @@ void ob_engine_close(ob_engine **engine) {
 void ob_engine_get_info(const ob_engine *engine, ob_engine_info *info) {
     (void)engine;
     *info = (ob_engine_info){.name = "fake", .family = "fake", .device = "none", .context = 4096,
-                             .train_context = 4096, .vocab = 256, .embedding = 2,
+                             .train_context = 4096, .vocab = 256, .embedding = 2, .parallel = 2,
                              .tool_format = "hermes", .reasoning_style = "think"};
 }
 
@@ -157,6 +158,7 @@ static void *generate(void *arg) {
     bool fail = strncmp(text, "fail", 4) == 0, flood = strncmp(text, "flood", 5) == 0;
     bool endless = flood || strncmp(text, "endless", 7) == 0;
     if (strncmp(text, "open", 4) == 0) atomic_store(&open_gate, true);
+    if (strncmp(text, "nap", 3) == 0) nap(0.5);
     if (strncmp(text, "think", 5) == 0) text = thought;
     else if (strncmp(text, "broken", 6) == 0) text = broken;
     size_t n = endless ? SIZE_MAX : fail ? 3 : strlen(text);

@@ -3,6 +3,7 @@
  * MODEL means. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/server.h"
 
@@ -17,6 +18,8 @@ int main(int argc, char **argv) {
     struct server_options options = {.host = argc > 2 ? argv[2] : NULL,
                                      .port = argc > 3 ? (uint16_t)atoi(argv[3]) : 0,
                                      .engine = {.model = argc > 1 ? argv[1] : NULL},
+                                     .ping_seconds =
+                                         argc > 1 && strstr(argv[1], "ping") ? 0.05 : 0,
                                      .notice = notice};
     if (server_run(&options, &error) == OB_OK) return 0;
     fprintf(stderr, "fake_server: %s\n", ob_error_line(&error, line, sizeof line));
