@@ -501,6 +501,7 @@ static ob_status open_choices(struct generation *g, const ob_engine_info *info,
     }
     g->choice = calloc(n, sizeof *g->choice);
     if (!g->choice) return error_memory(error, "answers", n * sizeof *g->choice);
+    for (size_t i = 0; i < opening->n; i++) g->answer.prompt_tokens += opening->prompt[i].n;
     for (unsigned i = 0; i < n; i++) {
         struct choice *c = &g->choice[i];
         *c = (struct choice){.g = g, .index = i, .first = i % g->params.n == 0};

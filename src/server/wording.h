@@ -61,6 +61,7 @@ struct answer {
     char id[48];
     json_int_t created;
     unsigned choices;
+    size_t prompt_tokens;
     ob_timings timings;  /* of all together, at the end: each prompt counts once */
     double load_ms, total_ms; /* at the end: all of it, seen from here */
     /* For the wording's own use, zero at first: which part of a stream is open. */
