@@ -63,7 +63,7 @@ struct answer {
     unsigned choices;
     size_t prompt_tokens;
     ob_timings timings;  /* of all together, at the end: each prompt counts once */
-    double load_ms, total_ms; /* at the end: all of it, seen from here */
+    double total_ms;     /* from the request on */
     /* For the wording's own use, zero at first: which part of a stream is open. */
     int part;
     unsigned parts, sequence;
@@ -80,7 +80,6 @@ struct wording {
                            ob_error *error);
     /* Pairs for errors, to the first NULL: a field of params.h, what it is called here. */
     const char *const (*fields)[2];
-    bool streams;     /* unless the request says otherwise (Ollama) */
     /* The opening comes with the style and BEGIN_CONTENT. */
     ob_status (*prompts)(const ob_engine *engine, const json_t *request,
                          const struct params *params, struct opening *out, ob_error *error);

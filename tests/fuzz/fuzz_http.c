@@ -211,7 +211,8 @@ ob_status ob_embed(const ob_engine *e, const ob_tokens *text, size_t n, float *o
 static void check_json(const char *text, size_t n, bool good) {
     json_t *json = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     check(json_is_object(json) || (good && json_is_array(json)));
-    check(good == !json_is_string(json_object_get(json_object_get(json, "error"), "message")));
+    const json_t *error = json_object_get(json, "error"); /* Ollama's is a string */
+    check(good == !(json_is_string(error) || json_is_string(json_object_get(error, "message"))));
     json_decref(json);
 }
 

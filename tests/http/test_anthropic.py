@@ -146,7 +146,7 @@ def test_count_tokens(fake):
 def test_real(real):
     """A conversation with tools through the model's template, its prefix found in the cache."""
     client = client_of(real)
-    fields = dict(model='any', max_tokens=60, temperature=0, tools=[
+    fields = dict(model='any', max_tokens=60, extra_body={'temperature': 0}, tools=[
         {'name': 'get_weather', 'description': 'Get the weather of a city', 'input_schema': {
             'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}}])
     messages = [{'role': 'user', 'content': [
@@ -168,5 +168,6 @@ def test_real(real):
     assert 'unny' in second.content[0].text
     # What the assistant has begun goes on.
     begun = [{'role': 'user', 'content': 'Count to nine.'}, {'role': 'assistant', 'content': '1, 2,'}]
-    reply = client.messages.create(messages=begun, model='any', max_tokens=6, temperature=0)
+    reply = client.messages.create(messages=begun, model='any', max_tokens=6,
+                                   extra_body={'temperature': 0})
     assert reply.content[0].text.startswith(' 3')
