@@ -16,6 +16,7 @@ int64_t server_created(const struct server *server); /* seconds since 1970 */
 const ob_engine *server_loaded(struct server *server);
 /* What requests do not set. Only once it is loaded; strings live as long as the engine. */
 ob_sampling server_sampling(struct server *server);
+struct store *server_store(struct server *server);
 const char *server_model_path(const struct server *server);
 /* Since the start; `running`: answers that wait or run now. */
 struct server_stats {

@@ -16,6 +16,7 @@
 #include "server/clean.h"
 #include "server/internal.h"
 #include "server/reply.h"
+#include "server/store.h"
 
 enum {
     BODY_MAX = 32 << 20,
@@ -30,6 +31,7 @@ struct server {
     int64_t created;
     struct http *http;
     struct queue *queue;
+    struct store *store;
     os_thread loader, ticker;
     os_mutex lock;
     os_cond empty, tick;
@@ -61,6 +63,8 @@ const ob_engine *server_loaded(struct server *server) {
     os_unlock(&server->lock);
     return engine;
 }
+
+struct store *server_store(struct server *server) { return server->store; }
 
 const char *server_model_path(const struct server *server) {
     return server->options.engine.model;
@@ -338,7 +342,9 @@ ob_status server_run(const struct server_options *options, ob_error *error) {
     os_cond_init(&server.empty);
     os_cond_init(&server.tick);
     os_stop_on_signals();
-    ob_status s = serve(&server, error);
+    server.store = store_open();
+    ob_status s = server.store ? serve(&server, error) : error_memory(error, "a server", 0);
+    store_close(&server.store);
     os_cond_free(&server.empty);
     os_cond_free(&server.tick);
     os_mutex_free(&server.lock);

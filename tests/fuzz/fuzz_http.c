@@ -12,6 +12,7 @@
 #include "sample/sample.h"
 #include "server/internal.h"
 #include "server/reply.h"
+#include "server/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -87,6 +88,12 @@ ob_sampling server_sampling(struct server *server) {
 void server_set_reasoning(const struct server *server, struct params *params) {
     check(!server && params != NULL);
     if (!params->reasoning_format) params->reasoning_format = "auto";
+}
+struct store *server_store(struct server *server) {
+    static struct store *store;
+    if (!store) store = store_open();
+    check(!server && store);
+    return store;
 }
 const char *server_model_path(const struct server *server) { return server ? "" : "model.gguf"; }
 void server_get_stats(struct server *server, struct server_stats *out) {
