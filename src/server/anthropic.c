@@ -18,6 +18,7 @@ const char *const anthropic_fields[][2] = {
 json_t *anthropic_shape(unsigned status, const char *type, const char *message, const char *field,
                         json_t *details) {
     const char *kind = status == REPLY_BAD_REQUEST  ? "invalid_request_error"
+                       : status == REPLY_NO_KEY      ? "authentication_error"
                        : status == REPLY_FORBIDDEN   ? "permission_error"
                        : status == REPLY_NOT_FOUND   ? "not_found_error"
                        : status == REPLY_TOO_LONG    ? "request_too_large"

@@ -11,9 +11,10 @@ static const struct {
     unsigned status;
     const char *type;
 } types[] = {
-    {REPLY_BAD_REQUEST, "invalid_request_error"}, {REPLY_FORBIDDEN, "permission_error"},
-    {REPLY_NOT_FOUND, "not_found_error"},         {REPLY_BAD_METHOD, "invalid_request_error"},
-    {REPLY_TOO_LONG, "invalid_request_error"},    {REPLY_UNAVAILABLE, "unavailable_error"},
+    {REPLY_BAD_REQUEST, "invalid_request_error"}, {REPLY_NO_KEY, "authentication_error"},
+    {REPLY_FORBIDDEN, "permission_error"},        {REPLY_NOT_FOUND, "not_found_error"},
+    {REPLY_BAD_METHOD, "invalid_request_error"},  {REPLY_TOO_LONG, "invalid_request_error"},
+    {REPLY_UNAVAILABLE, "unavailable_error"},
 };
 
 static const char *type_of(unsigned status) {
@@ -68,5 +69,6 @@ void reply_error(struct http_exchange *x, unsigned status, const char *message) 
 }
 
 void reply_ob_error(struct http_exchange *x, const ob_error *error) {
+    if (error->status == OB_ERR_BUSY) http_set_header(x, "Retry-After", "1");
     reply_json(x, reply_status_of(error), reply_shape_error(reply_shape_of(x), error));
 }

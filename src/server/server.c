@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "server/access.h"
 #include "server/clean.h"
 #include "server/internal.h"
 #include "server/reply.h"
@@ -30,6 +31,7 @@ struct server {
     char *model;
     int64_t created;
     struct http *http;
+    struct access access;
     struct queue *queue;
     struct store *store;
     os_thread loader, ticker;
@@ -183,17 +185,24 @@ static void handle(void *user, struct http_exchange *x) {
         return;
     }
     const struct route *route = route_find(request->method, request->path, &allowed);
-    const char *refusal = route_refuses(request, route, http_is_loopback(server->http));
+    const struct access *access = &server->access;
+    const char *refusal =
+        access_refuses(access, request, route, http_is_loopback(server->http));
     if (refusal) {
         reply_error(x, REPLY_FORBIDDEN, refusal);
         return;
     }
-    if (route_trusts_origin(request)) {
+    if (access_trusts_origin(access, request)) {
         http_set_header(x, "Access-Control-Allow-Origin", request->origin);
         http_set_header(x, "Vary", "Origin");
     }
     if (!route && allowed && request->origin && strcmp(request->method, "OPTIONS") == 0) {
         answer_preflight(x);
+    } else if (!(route && route->for_all) &&
+               !access_has_key(access, http_header(x, "Authorization"),
+                               http_header(x, "X-Api-Key"))) {
+        http_set_header(x, "WWW-Authenticate", "Bearer");
+        reply_error(x, REPLY_NO_KEY, "a key is needed: \"Authorization: Bearer KEY\"");
     } else if (!route) {
         answer_unknown(x, allowed);
     } else if (request->body_state == HTTP_BODY_TOO_LONG) {
@@ -311,7 +320,9 @@ static ob_status serve(struct server *server, ob_error *error) {
     const struct http_options http = {.host = server->options.host, .port = server->options.port,
                                       .body_max = BODY_MAX, .bodies_max = BODIES_MAX,
                                       .handle = handle, .user = server};
-    ob_status s = queue_open(WORKERS, &server->queue, error);
+    ob_status s = access_init(&server->access, server->options.keys, server->options.key_lines,
+                              server->options.origins, error);
+    if (s == OB_OK) s = queue_open(WORKERS, &server->queue, error);
     if (s == OB_OK) s = http_open(&http, &server->http, error);
     if (s != OB_OK) {
         queue_close(&server->queue);
@@ -345,6 +356,7 @@ ob_status server_run(const struct server_options *options, ob_error *error) {
     server.store = store_open();
     ob_status s = server.store ? serve(&server, error) : error_memory(error, "a server", 0);
     store_close(&server.store);
+    access_free(&server.access);
     os_cond_free(&server.empty);
     os_cond_free(&server.tick);
     os_mutex_free(&server.lock);

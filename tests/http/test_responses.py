@@ -13,8 +13,8 @@ def client_of(server):
     return openai.OpenAI(base_url=server.url + '/v1', api_key='none', max_retries=0)
 
 
-def ask(server, text, **fields):
-    return client_of(server).responses.create(model='any', input=text, **fields)
+def ask(server, asked, **fields):
+    return client_of(server).responses.create(model='any', input=asked, **fields)
 
 
 def test_a_response(fake):
