@@ -81,7 +81,7 @@ static ob_status read_format(const json_t *request, struct embed *r, ob_error *e
     return OB_OK;
 }
 
-/* ---- the vectors ------------------------------------------------------------------------------ */
+/* ---- the vectors ----------------------------------------------------------------------------- */
 
 /* A vector that is cut is brought to length 1 again. */
 static void shorten(const struct embed *r, float *vector) {

@@ -93,8 +93,9 @@ static ob_finish finish_of_all(const struct generation *g) {
     for (unsigned i = 0; i < g->answer.choices; i++) {
         ob_finish one = g->choice[i].finish;
         if (one == OB_FINISH_ERROR) return one;
-        if (one == OB_FINISH_NONE) all = one;
-        else if (one == OB_FINISH_CANCEL && all != OB_FINISH_NONE) all = one;
+        bool comes_first = one == OB_FINISH_NONE ||
+                           (one == OB_FINISH_CANCEL && all != OB_FINISH_NONE);
+        if (comes_first) all = one;
     }
     return all;
 }

@@ -167,7 +167,8 @@ def test_real(real):
                                     second.usage.cache_read_input_tokens)
     assert 'unny' in second.content[0].text
     # What the assistant has begun goes on.
-    begun = [{'role': 'user', 'content': 'Count to nine.'}, {'role': 'assistant', 'content': '1, 2,'}]
+    begun = [{'role': 'user', 'content': 'Count to nine.'},
+             {'role': 'assistant', 'content': '1, 2,'}]
     reply = client.messages.create(messages=begun, model='any', max_tokens=6,
                                    extra_body={'temperature': 0})
     assert reply.content[0].text.startswith(' 3')

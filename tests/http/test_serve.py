@@ -113,8 +113,8 @@ def test_echo_and_a_gap(client):
     plain = client.completions.create(prompt='1, 2, 3, 4,', **fields).choices[0].text
     echo = client.completions.create(prompt='1, 2, 3, 4,', echo=True, **fields).choices[0].text
     assert echo == '1, 2, 3, 4,' + plain
-    filled = client.completions.create(prompt='def add(a, b):\n    return ', suffix='\n\nadd(1, 2)\n',
-                                       **fields).choices[0]
+    filled = client.completions.create(prompt='def add(a, b):\n    return ',
+                                       suffix='\n\nadd(1, 2)\n', **fields).choices[0]
     assert filled.text.startswith('a + b\n')
 
 

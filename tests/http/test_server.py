@@ -249,7 +249,8 @@ def test_several_answers(fake):
     events = fake.chat('think', n=3, stream=True).events
     said, ends = {}, []
     for choice in (e['choices'][0] for e in events):
-        said[choice['index']] = said.get(choice['index'], '') + (choice['delta'].get('content') or '')
+        said.setdefault(choice['index'], '')
+        said[choice['index']] += choice['delta'].get('content') or ''
         ends += [choice['index']] if choice['finish_reason'] else []
     assert said == {i: 'answer' for i in range(3)} and sorted(ends) == [0, 1, 2]
     assert events[-1]['usage'] == whole['usage'] and events[-1]['timings'] == whole['timings']

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * responses.c: OpenAI's responses: an answer of items (thought, message, calls). In a stream an item
- * is opened by the first part that belongs to it and closed by one that does not; a->items holds
- * those that were opened, a->text what the open one says. */
+ * responses.c: OpenAI's responses: an answer of items (thought, message, calls). In a stream an
+ * item is opened by the first part that belongs to it and closed by one that does not; a->items
+ * holds those that were opened, a->text what the open one says. */
 #include <stdio.h>
 
 #include "server/clean.h"
