@@ -263,6 +263,18 @@ ob_status ob_grammar_json_schema(const ob_engine *engine, const char *schema, si
 /* The same for a schema that is parsed: a json_t of jansson, which is not changed or kept. */
 ob_status ob_grammar_json_schema_json(const ob_engine *engine, const struct json_t *schema,
                                       unsigned flags, ob_grammar **out, ob_error *error);
+/* Calls of a request's tools in the model's own format (docs/tools.md), with arguments that are
+ * valid for the tools' schemas: a json_t with "tools", "tool_choice", "parallel_tool_calls". If a
+ * call must come, the answer is calls; if it may ("auto") and a tool is "strict", it is any text and
+ * then perhaps calls; else *out is NULL: any text. `prompt` is what the answer stands behind, or
+ * its end. OB_ERR_UNSUPPORTED: not in this format. */
+enum { OB_TOOLS_REASON = 4 }; /* beside OB_JSON_: reasoning may come first */
+ob_status ob_grammar_tools_json(const ob_engine *engine, const struct json_t *request,
+                                const char *prompt, size_t prompt_n, unsigned flags,
+                                ob_grammar **out, ob_error *error);
+ob_status ob_grammar_tools(const ob_engine *engine, const char *request_json, size_t n,
+                           const char *prompt, size_t prompt_n, unsigned flags, ob_grammar **out,
+                           ob_error *error);
 void ob_grammar_free(ob_grammar **grammar);
 
 typedef enum ob_finish {

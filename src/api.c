@@ -228,17 +228,22 @@ PUBLIC ob_status ob_chat_prompt_json(const ob_engine *e, const json_t *request, 
     return OB_OK;
 }
 
+/* NULL in *out if it is no JSON. */
+static ob_status read_request(const char *text, size_t n, json_t **out, ob_error *error) {
+    json_error_t where;
+    *out = json_loadb(text ? text : "", n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (*out) return OB_OK;
+    error_set(error, OB_ERR_ARGUMENT, "not JSON: %s", where.text);
+    error_at(error, NULL, NULL, (uint64_t)where.position);
+    return OB_ERR_ARGUMENT;
+}
+
 PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n,
                                 ob_tokens *out, char **text, size_t *text_n, ob_error *error) {
     *out = (ob_tokens){0};
-    json_error_t where;
-    json_t *request = json_loadb(request_json, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-    if (!request) {
-        error_set(error, OB_ERR_ARGUMENT, "not JSON: %s", where.text);
-        error_at(error, NULL, NULL, (uint64_t)where.position);
-        return OB_ERR_ARGUMENT;
-    }
-    ob_status s = ob_chat_prompt_json(e, request, out, text, text_n, error);
+    json_t *request;
+    ob_status s = read_request(request_json, n, &request, error);
+    if (s == OB_OK) s = ob_chat_prompt_json(e, request, out, text, text_n, error);
     json_decref(request);
     return s;
 }
@@ -314,6 +319,32 @@ PUBLIC ob_status ob_grammar_json_schema(const ob_engine *e, const char *schema, 
                          "%d: %s", where.line, where.column, where.text);
     ob_status s = ob_grammar_json_schema_json(e, json, flags, out, error);
     json_decref(json);
+    return s;
+}
+
+PUBLIC ob_status ob_grammar_tools_json(const ob_engine *e, const json_t *request,
+                                       const char *prompt, size_t prompt_n, unsigned flags,
+                                       ob_grammar **out, ob_error *error) {
+    struct grammar *grammar = NULL;
+    *out = NULL;
+    if (!e->chat) {
+        if (error) *error = e->chat_error;
+        return e->chat_error.status;
+    }
+    ob_status s = chat_calls(e->chat, request, (struct str){prompt ? prompt : "", prompt_n},
+                             flags & OB_TOOLS_REASON, flags & OB_JSON_COMPACT,
+                             flags & OB_JSON_OPEN, &grammar, error);
+    return s == OB_OK && !grammar ? OB_OK : give(grammar, s, out, error);
+}
+
+PUBLIC ob_status ob_grammar_tools(const ob_engine *e, const char *request_json, size_t n,
+                                  const char *prompt, size_t prompt_n, unsigned flags,
+                                  ob_grammar **out, ob_error *error) {
+    json_t *request;
+    *out = NULL;
+    ob_status s = read_request(request_json, n, &request, error);
+    if (s == OB_OK) s = ob_grammar_tools_json(e, request, prompt, prompt_n, flags, out, error);
+    json_decref(request);
     return s;
 }
 
