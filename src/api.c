@@ -331,7 +331,8 @@ PUBLIC ob_status ob_grammar_tools_json(const ob_engine *e, const json_t *request
         if (error) *error = e->chat_error;
         return e->chat_error.status;
     }
-    ob_status s = chat_calls(e->chat, request, (struct str){prompt ? prompt : "", prompt_n},
+    ob_status s = chat_calls(e->chat, e->tok, request,
+                             (struct str){prompt ? prompt : "", prompt_n},
                              flags & OB_TOOLS_REASON, flags & OB_JSON_COMPACT,
                              flags & OB_JSON_OPEN, &grammar, error);
     return s == OB_OK && !grammar ? OB_OK : give(grammar, s, out, error);

@@ -429,6 +429,18 @@ static ob_status open_parser(struct generation *g, const ob_engine_info *info,
     return g->parser ? OB_OK : error_memory(error, "an answer", 0);
 }
 
+/* What the answer may be: the form that the request asks for, or calls of its tools. */
+static ob_status open_grammar(const ob_engine *engine, const json_t *request,
+                              const struct params *params, const struct opening *opening,
+                              ob_grammar **out, ob_error *error) {
+    unsigned flags = (params->form.compact ? OB_JSON_COMPACT : 0) |
+                     (opening->begin == CHAT_BEGIN_ANSWER ? OB_TOOLS_REASON : 0);
+    if (params->form.kind != FORM_ANY || !opening->chat || !params->calls)
+        return form_open(engine, &params->form, out, error);
+    return ob_grammar_tools_json(engine, request, opening->prompt, opening->prompt_n, flags, out,
+                                 error);
+}
+
 /* Has answered, or has submitted and will. */
 static void run(struct generation *g, ob_engine *engine, const json_t *request,
                 const struct params *params) {
@@ -447,14 +459,15 @@ static void run(struct generation *g, ob_engine *engine, const json_t *request,
                                  "this model reads texts and writes none: POST /v1/embeddings")
                      : g->wording->prompt(engine, request, params, &prompt, &opening, &error);
     if (s == OB_OK) s = open_parser(g, &info, request, params, &opening, &error);
-    free(opening.prompt);
     if (s == OB_OK && prompt.n >= info.context) {
+        free(opening.prompt);
         server_leave(g->server, g);
         reply_too_long(x, prompt.n, info.context);
         ob_tokens_free(&prompt);
         return;
     }
-    if (s == OB_OK) s = form_open(engine, &params->form, &grammar, &error);
+    if (s == OB_OK) s = open_grammar(engine, request, params, &opening, &grammar, &error);
+    free(opening.prompt);
     bool thinks = opening.style && opening.begin == CHAT_BEGIN_REASONING;
     const char *after = thinks ? chat_thought_close(opening.style).p : NULL;
     if (s == OB_OK) {

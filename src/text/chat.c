@@ -133,29 +133,8 @@ ob_status chat_set_tool_format(struct chat *chat, const char *name, ob_error *er
 
 const struct chat_format *chat_tool_format(const struct chat *chat) { return chat->format; }
 const struct chat_thought *chat_thought_style(const struct chat *chat) { return chat->style; }
-
-/* ---- calls as a grammar ---- */
-
-static int32_t control(const void *user, struct str text, bool *ends) {
-    int32_t id = tok_find(user, text);
-    if (id < 0 || !tok_is_control(user, id)) return -1;
-    *ends = tok_is_end(user, id);
-    return id;
-}
-
-ob_status chat_calls(const struct chat *chat, const json_t *request, struct str prompt,
-                     bool thinks, bool compact, bool open, struct grammar **out,
-                     ob_error *error) {
-    struct chat_choice choice;
-    struct chat_tokens tokens = {chat->tok, control};
-    struct str source = chat->tools.jinja ? chat->tools.source : chat->plain.source;
-    *out = NULL;
-    ob_status s = chat_choice_read(request, &choice, error);
-    if (s != OB_OK || !chat_choice_binds(&choice)) return s;
-    return chat_grammar(&(struct chat_grammar_options){
-        .format = chat->format, .style = thinks ? chat->style : NULL, .source = source,
-        .prompt = prompt, .tools = json_object_get(request, "tools"), .choice = choice,
-        .tokens = &tokens, .compact = compact, .open = open}, out, error);
+struct str chat_tools_source(const struct chat *chat) {
+    return chat->tools.jinja ? chat->tools.source : chat->plain.source;
 }
 
 /* ---- the last message, to be continued ---- */

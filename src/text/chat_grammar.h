@@ -4,7 +4,8 @@
  * format, with arguments that are valid for the tools' schemas. Whatever such a grammar lets
  * through, the format's parser (chat_parse.h) reads back as those calls. A call that must come
  * comes first, or behind reasoning; one that may come, behind any text without the format's
- * markers. Thread safe. */
+ * markers: what the parser takes for a call by its name alone, as careless models write them, is
+ * such text. Thread safe. */
 #ifndef TEXT_CHAT_GRAMMAR_H
 #define TEXT_CHAT_GRAMMAR_H
 

@@ -142,17 +142,12 @@ static void add_mark(struct chat_parser *p, struct str text, enum chat_role role
     p->role[p->marks++] = role;
 }
 
-/* Where a grammar writes the calls, and marks them, names alone make none. */
-static bool counts(const struct chat_parser *p, const char *pattern) {
-    return !p->options.marked || !strstr(pattern, "%!");
-}
-
 static void collect_marks(struct chat_parser *p) {
     const struct chat_format *f = p->options.format;
     const struct chat_thought *style = p->options.style;
     struct str open[CHAT_OPENS];
     for (size_t i = 0; p->options.calls && i < CHAT_CALLS && f->call[i]; i++) {
-        size_t n = counts(p, f->call[i]) ? chat_pattern_opens(f->call[i], open) : 0;
+        size_t n = chat_pattern_opens(f->call[i], open);
         for (size_t k = 0; k < n; k++) add_mark(p, open[k], CHAT_MARK_CALL);
     }
     for (size_t i = 0; f && i < CHAT_SKIPS && f->skip[i]; i++)
@@ -299,8 +294,7 @@ static void think_again(struct chat_parser *p, size_t at, size_t n) {
 /* Whether an answer that begins like this may be a call that nothing marks. */
 static bool may_be_bare(const struct chat_parser *p, size_t at) {
     const struct chat_format *f = p->options.format;
-    return !p->spoken && p->options.calls && f->bare[0] &&
-           (!p->options.marked || f->write[0].bare) && at < p->in.n &&
+    return !p->spoken && p->options.calls && f->bare[0] && at < p->in.n &&
            (p->in.p[at] == '{' || p->in.p[at] == '[');
 }
 

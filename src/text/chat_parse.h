@@ -81,8 +81,6 @@ struct chat_parser_options {
     struct str prompt;    /* its end tells what the template has written of the answer already */
     const json_t *tools;  /* of the request, copied; NULL: no types of arguments are known */
     uint64_t seed;        /* of the ids of calls that the model gives none */
-    bool marked;          /* a grammar writes the calls (chat_grammar.h): in formats that mark calls
-                           * only what is marked is one */
     bool live;            /* arguments are told as they come */
     bool single;          /* what follows the first call is not told (parallel_tool_calls: false) */
     void (*on)(void *user, const struct chat_event *event);

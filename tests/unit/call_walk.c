@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * call_walk.c: a tool of tests/tools/test_tool_choice.py: what a model that knows nothing writes
+ * call_walk.c: a tool of tests/tools/test_call_grammars.py: what a model that knows nothing writes
  * under a grammar of calls, and what the parser makes of it. Each line of the standard input is a
  * JSON object, each line of the answer too:
  *
@@ -92,7 +92,7 @@ static json_t *read_back(const struct chat_grammar_options *o, struct str text, 
     struct chat_parser *p = chat_parser_new(&(struct chat_parser_options){
         .format = o->format, .calls = true, .style = o->style, .prompt = o->prompt,
         .begin = o->style ? CHAT_BEGIN_ANSWER : CHAT_BEGIN_CONTENT, .tools = o->tools, .live = live,
-        .single = o->choice.single, .marked = true, .seed = 1, .on = hear, .user = &h});
+        .single = o->choice.single, .seed = 1, .on = hear, .user = &h});
     for (size_t at = 0; at < text.n && live; at++)
         chat_parser_add(p, (struct str){text.p + at, 1});
     if (!live) chat_parser_add(p, text);

@@ -169,7 +169,8 @@ static void close(struct json_schema *s) {
 ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
                            const struct schema_options *options, grammar_expr *out,
                            ob_error *error) {
-    struct json_schema s = {.root = options->root ? options->root : schema, .options = *options, .b = b, .error = error,
+    struct json_schema s = {.root = options->root ? options->root : schema, .options = *options,
+                            .b = b, .error = error,
                             .regex = LIST_INIT(sizeof(struct pattern *)),
                             .queue = LIST_INIT(sizeof(struct pending)), .made = json_array()};
     *out = 0;
