@@ -265,9 +265,9 @@ ob_status ob_grammar_json_schema_json(const ob_engine *engine, const struct json
                                       unsigned flags, ob_grammar **out, ob_error *error);
 /* Calls of a request's tools in the model's own format (docs/tools.md), with arguments that are
  * valid for the tools' schemas: a json_t with "tools", "tool_choice", "parallel_tool_calls". If a
- * call must come, the answer is calls; if it may ("auto") and a tool is "strict", it is any text and
- * then perhaps calls; else *out is NULL: any text. `prompt` is what the answer stands behind, or
- * its end. OB_ERR_UNSUPPORTED: not in this format. */
+ * call must come, the answer is calls; if it may ("auto") and a tool is "strict", it is any text
+ * and then perhaps calls; else *out is NULL: any text. `prompt` is what the answer stands behind,
+ * or its end. OB_ERR_UNSUPPORTED: not in this format. */
 enum { OB_TOOLS_REASON = 4 }; /* beside OB_JSON_: reasoning may come first */
 ob_status ob_grammar_tools_json(const ob_engine *engine, const struct json_t *request,
                                 const char *prompt, size_t prompt_n, unsigned flags,

@@ -81,6 +81,8 @@ struct chat_call {
     bool begun;          /* CHAT_TOOL was told */
     unsigned parameters, level, role;
     struct scan scan;
+    unsigned nest;       /* brackets open at in[mark] of a loose value, */
+    char quoted;         /* and the quote; 0: none, else ' " or the first byte of the format's */
     struct buf name, id, key, args;
 };
 
@@ -94,6 +96,8 @@ struct chat_parser {
     struct buf in;
     size_t at;          /* in[at..] is not told yet */
     size_t swallow;     /* in[..swallow] is the prompt's */
+    size_t looked;      /* in[at..looked] is white space: not looked at again */
+    bool no_end;        /* no parameter ends any more */
     bool last;          /* no more text comes */
     bool thought, spoken; /* some was told */
     bool after_thought, after_call, failed;
