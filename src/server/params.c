@@ -251,6 +251,7 @@ ob_status params_read(const json_t *request, const ob_sampling *defaults, struct
     if (s == OB_OK) s = ob_sampling_check(&out->sampling, error);
     if (s != OB_OK && strcmp(error->where, "order") == 0) strcpy(error->where, "samplers");
     if (s == OB_OK) s = read_seed(request, &out->sampling.seed, error);
+    out->seeded = get(request, "seed") != NULL;
     if (s == OB_OK) s = read_max_tokens(request, &out->max_tokens, error);
     if (s == OB_OK) s = read_flags(request, out, error);
     if (s == OB_OK) s = read_words(request, out, error);

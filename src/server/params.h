@@ -17,6 +17,7 @@ enum { PARAMS_STOPS = 16 };
 
 struct params {
     ob_sampling sampling;
+    bool seeded;         /* the request says a seed, or -1 */
     uint32_t max_tokens; /* 0: no limit */
     const char *stop[PARAMS_STOPS];
     size_t stops;
