@@ -248,9 +248,9 @@ PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, si
     if (s == OB_OK) s = ob_chat_prompt_json(e, request, out, text, text_n, error);
     json_decref(request);
     return s;
-/* ---- what a model writes --------------------------------------------------------------------- */
+}
 
-/* ---- what a model writes ---------------------------------------------------------------------- */
+/* ---- what a model writes --------------------------------------------------------------------- */
 
 struct ob_chat_parser {
     struct chat_parser *parser;
