@@ -51,6 +51,7 @@ static grammar_expr values_expr(struct json_schema *s, const struct set *set,
     size_t i;
     json_t *value;
     json_array_foreach(values, i, value) {
+        s->value_at = i;
         enum valid valid = set_valid(s, set, value);
         if (valid == VALID_UNKNOWN)
             schema_refuse(s, set->item[0].schema, NULL,
