@@ -194,7 +194,9 @@ static bool check_separate(struct writer *w, const json_t *parameters) {
                w->options->format->name);
         return false;
     }
-    if ((type && (!json_is_string(type) || strcmp(json_string_value(type), "object") != 0)) ||
+    if ((parameters && !json_is_object(parameters) && !json_is_null(parameters) &&
+         !json_is_true(parameters)) ||
+        (type && (!json_is_string(type) || strcmp(json_string_value(type), "object") != 0)) ||
         (properties && !json_is_object(properties)) || (required && !json_is_array(required))) {
         refuse(w, OB_ERR_ARGUMENT, ".parameters", "must be the schema of an object");
         return false;
@@ -207,8 +209,12 @@ static bool check_separate(struct writer *w, const json_t *parameters) {
         return false;
     }
     json_object_foreach((json_t *)(uintptr_t)properties, key, value) {
-        if (is_plain(key)) continue;
         snprintf(at, sizeof at, ".parameters#/properties/%.40s", key);
+        if (!json_is_object(value) && !json_is_boolean(value)) {
+            refuse(w, OB_ERR_ARGUMENT, at, "a schema must be an object, true or false");
+            return false;
+        }
+        if (is_plain(key)) continue;
         refuse(w, OB_ERR_ARGUMENT, at,
                "has a character in its name that the model's tool format (%s) cannot write",
                w->options->format->name);
