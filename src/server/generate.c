@@ -586,6 +586,18 @@ static void submit_all(struct generation *g, ob_engine *engine, const struct ope
     if (end) server_push(g->server, &g->end);
 }
 
+/* What the answer may be: the form that the request asks for, or calls of its tools. */
+static ob_status open_grammar(const struct generation *g, const ob_engine *engine,
+                              const struct opening *opening, ob_grammar **out, ob_error *error) {
+    const struct params *params = &g->params;
+    unsigned flags = (params->form.compact ? OB_JSON_COMPACT : 0) |
+                     (opening->begin == CHAT_BEGIN_ANSWER ? OB_TOOLS_REASON : 0);
+    if (params->form.kind != FORM_ANY || !opening->chat || !params->calls)
+        return form_open(engine, &params->form, out, error);
+    return ob_grammar_tools_json(engine, g->request, opening->text, opening->text_n, flags, out,
+                                 error);
+}
+
 static ob_status prepare(struct generation *g, const ob_engine *engine, const ob_engine_info *info,
                          struct opening *opening, ob_grammar **grammar, ob_error *error) {
     ob_status s = OB_OK;
@@ -595,7 +607,7 @@ static ob_status prepare(struct generation *g, const ob_engine *engine, const ob
     if (info->reasoning_style) opening->style = chat_thought_find(info->reasoning_style);
     s = g->wording->prompts(engine, g->request, &g->params, opening, error);
     if (s == OB_OK) s = open_choices(g, info, opening, error);
-    return s == OB_OK ? form_open(engine, &g->params.form, grammar, error) : s;
+    return s == OB_OK ? open_grammar(g, engine, opening, grammar, error) : s;
 }
 
 /* Has answered, or has submitted and will. */

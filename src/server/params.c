@@ -114,25 +114,17 @@ static ob_status read_word(const json_t *request, const char *field, const char 
 
 static ob_status read_words(const json_t *request, struct params *out, ob_error *error) {
     static const char *const formats[] = {"auto", "deepseek", "deepseek-legacy", "none", NULL};
-    static const char *const choices[] = {"auto", "none", NULL};
-    const char *choice;
-    const json_t *tools = get(request, "tools"), *parallel = get(request, "parallel_tool_calls");
-    const json_t *model = get(request, "model");
+    const json_t *tools = get(request, "tools"), *model = get(request, "model");
     if (model && !json_is_string(model)) return params_refuse(error, "model", model, "a string");
     ob_status s = read_word(request, "reasoning_format", formats,
                             "\"auto\", \"deepseek\", \"deepseek-legacy\" or \"none\"",
                             &out->reasoning_format, error);
     if (!get(request, "reasoning_format")) out->reasoning_format = NULL;
-    /* A call is forced by a grammar of the tool format: a place for it is chat_parse_impl.h. */
-    if (s == OB_OK)
-        s = read_word(request, "tool_choice", choices,
-                      "\"auto\" or \"none\" (a call cannot be forced yet)", &choice, error);
-    if (s == OB_OK && parallel && !json_is_boolean(parallel))
-        s = params_refuse(error, "parallel_tool_calls", parallel, "true or false");
+    if (s == OB_OK) s = chat_choice_read(request, &out->choice, error);
     if (s != OB_OK) return s;
-    out->drop_tools = strcmp(choice, "none") == 0;
+    out->drop_tools = out->choice.kind == CHAT_CHOICE_NONE;
     out->calls = !out->drop_tools && json_array_size(tools) > 0;
-    out->single_call = json_is_false(parallel);
+    out->single_call = out->choice.single;
     return OB_OK;
 }
 
@@ -276,12 +268,19 @@ ob_status params_read(const json_t *request, const ob_sampling *defaults, struct
     if (s == OB_OK) s = ob_sampling_check(&out->sampling, error);
     if (s != OB_OK && strcmp(error->where, "order") == 0) strcpy(error->where, "samplers");
     if (s == OB_OK) s = read_seed(request, &out->sampling.seed, error);
+    out->seeded = get(request, "seed") != NULL;
     if (s == OB_OK) s = read_max_tokens(request, &out->max_tokens, error);
     if (s == OB_OK) s = read_flags(request, out, error);
     if (s == OB_OK) s = read_words(request, out, error);
     if (s == OB_OK) s = read_budget(request, out, error);
     if (s == OB_OK) s = read_stop(request, out, error);
     if (s == OB_OK) s = form_read(request, &out->form, error);
+    if (s == OB_OK && out->choice.kind == CHAT_CHOICE_REQUIRED && out->form.kind != FORM_ANY) {
+        error_set(error, OB_ERR_ARGUMENT, "excludes %s: one of them says what the answer is",
+                  out->form.field);
+        error_at(error, NULL, "tool_choice", OB_NO_OFFSET);
+        s = OB_ERR_ARGUMENT;
+    }
     if (s == OB_OK) s = read_logprobs(request, out, error);
     if (s == OB_OK) s = read_choices(request, out, error);
     return s;

@@ -11,11 +11,13 @@
 #include "onebit.h"
 #include "server/form.h"
 #include "server/sampling.h"
+#include "text/chat_grammar.h"
 
 enum { PARAMS_STOPS = 16, PARAMS_CHOICES = 128 };
 
 struct params {
     ob_sampling sampling;
+    bool seeded;         /* the request says a seed, or -1 */
     uint32_t max_tokens; /* 0: no limit */
     const char *stop[PARAMS_STOPS];
     size_t stops;
@@ -24,6 +26,7 @@ struct params {
     const char *reasoning_format; /* NULL: the request names none */
     bool limit_reasoning, free_reasoning; /* it wants a limit, or none; neither: it does not say */
     uint32_t reasoning_tokens;
+    struct chat_choice choice; /* which tools it may call or must */
     bool drop_tools;    /* tool_choice "none" */
     bool calls;         /* there are tools and they may be called */
     bool single_call;   /* parallel_tool_calls is false */

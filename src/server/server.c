@@ -103,6 +103,7 @@ ob_sampling server_sampling(struct server *server) {
 
 void server_set_reasoning(const struct server *server, struct params *params) {
     const struct server_options *o = &server->options;
+    if (!params->seeded && o->seeded) params->sampling.seed = o->seed;
     if (!params->reasoning_format)
         params->reasoning_format = o->reasoning_format ? o->reasoning_format : "auto";
     if (params->limit_reasoning || params->free_reasoning) return;

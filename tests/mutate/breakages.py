@@ -218,4 +218,14 @@ BREAKAGES = [
     Breakage('GGUF dimension product unchecked', 'src/format/gguf_part.c',
              'fits = !__builtin_mul_overflow(bytes, t->dim[i], &bytes);',
              'bytes *= (size_t)t->dim[i];'),
+    # Calls as grammars
+    Breakage('text may hold what a call begins with', 'src/sample/schema/free.c',
+             'n->last |= node_at(f, fail)->last;', ''),
+    Breakage('an answer that begins as JSON stays text', 'src/sample/schema/free.c',
+             "if (c == '{') return START_DEAD;", "if (c == '}') return START_DEAD;"),
+    Breakage("'<' as itself in JSON between tags", 'src/sample/schema/json_text.c',
+             '{0x20, 0x21}, {0x23, 0x3b}, {0x3d, 0x5b}, {0x5d, 0xd7ff}, {0xe000, 0x10ffff}};',
+             '{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0xd7ff}, {0xe000, 0x10ffff}};'),
+    Breakage('a $ref is looked for in its part', 'src/sample/schema/json_schema.c',
+             'options->root ? options->root : schema', 'schema'),
 ]

@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "sample/sample.h"
 #include "sample/schema/schema.h"
+#include "text/chat_grammar.h"
 
 struct ob_engine {
     bool fim; /* it has tokens for text before and behind a gap: the bytes 1, 2, 3 */
@@ -230,6 +231,23 @@ ob_status ob_grammar_json_schema_json(const ob_engine *engine, const json_t *sch
     struct schema_options options = {.compact = flags & OB_JSON_COMPACT};
     (void)engine;
     ob_status s = schema_json(schema, &options, &grammar, error);
+    return give(grammar, s, out);
+}
+
+ob_status ob_grammar_tools_json(const ob_engine *engine, const json_t *request,
+                                const char *prompt, size_t prompt_n, unsigned flags,
+                                ob_grammar **out, ob_error *error) {
+    struct grammar *grammar;
+    struct chat_grammar_options options = {
+        .tools = json_object_get(request, "tools"), .prompt = {prompt, prompt_n},
+        .source = STR_LIT("<think></think>"), .compact = flags & OB_JSON_COMPACT};
+    (void)engine;
+    *out = NULL;
+    ob_status s = chat_choice_read(request, &options.choice, error);
+    if (s != OB_OK || !chat_choice_binds(&options.choice)) return s;
+    s = chat_format_find("hermes", &options.format, error);
+    if (flags & OB_TOOLS_REASON) options.style = chat_thought_find("think");
+    if (s == OB_OK) s = chat_grammar(&options, &grammar, error);
     return give(grammar, s, out);
 }
 
