@@ -295,7 +295,7 @@ static void every_failure_is_said_and_frees_all(void **state) {
             assert_int_not_equal(s, OB_OK);
             assert_true(error.message[0] != 0);
         }
-        assert_int_equal(n, 145); /* calls of a run that may fail, and one */
+        assert_int_equal(n, 146); /* calls of a run that may fail, and one */
     }
 }
 

@@ -10,7 +10,8 @@
  *     fuse.c     which nodes share a kernel
  *     step.c     what a step is, for the kernels
  *     replay.c   a step that was launched before as one CUDA graph
- *     run.c      one step: the nodes in order; linear.c, attention.c, index.c, states.c: theirs
+ *     run.c      one step: the nodes in order; linear.c, experts.c, attention.c, index.c, states.c:
+ *                theirs
  *     kernels/   CUDA C
  *
  * Everything goes to one stream, in order; a step waits at its end. The first error of a step stays
@@ -40,7 +41,9 @@ struct cuda_device {
     uint32_t modules;
     CUfunction kernel[CUDA_KERNELS];
     CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
-    struct { CUfunction few, some, more, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
+    struct {
+        CUfunction few, some, more, many, experts_few, experts_many;
+    } mma[QUANT_COUNT]; /* NULL: not of this format */
     void *staging;      /* pinned */
     bool plain;         /* every kernel is launched by itself (replay.c) */
     bool unfused;       /* a node's kernels are its own */
@@ -62,7 +65,8 @@ struct device_buffer {
 struct cuda_weight {
     CUdeviceptr data;
     struct cuda_matrix matrix;
-    float by; /* of mma.cu: the power of two that it is multiplied by; 0: not for it */
+    float by;         /* of mma.cu: the power of two that it is multiplied by; 0: not for it */
+    CUdeviceptr each; /* of mma_experts.cu: those of the matrices; 0: not for it */
 };
 
 enum { CUDA_STAGING = 16 << 20 };
@@ -116,7 +120,10 @@ struct device_plan {
     CUdeviceptr values, parts, scratch;
     CUdeviceptr act, act_scale; /* halved inputs of the next linear node */
     size_t parts_bytes, scratch_bytes;
-    struct { CUdeviceptr first, token, expert, pair; } groups;
+    struct {
+        CUdeviceptr first, token, expert, pair, tile, tiles;
+        uint32_t experts, height; /* of the last route; pairs of a tile */
+    } groups;
     struct { void *host; CUdeviceptr device; size_t bytes; struct cuda_step at; } step_memory;
     void *output[3];           /* pinned: logits, embedding, pooled */
     struct cuda_shape shape;   /* of the step that runs */
@@ -209,12 +216,15 @@ static inline const struct cuda_node *cuda_info(const struct device_plan *p, con
 
 /* ---- the nodes ---- */
 struct cuda_rope cuda_rope_args(const struct device_plan *p, const struct node *n);
-bool cuda_is_halving(const struct node *n); /* a linear with weights of mma.cu */
+/* A linear, or one of experts, with weights of mma.cu. */
+bool cuda_is_halving(const struct node *n);
+void cuda_halve(struct device_plan *p, const struct node *n); /* its input, if it is not by now */
 /* Rows of v, to p->act. */
 struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v);
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows); /* halved inputs */
 void cuda_linear(struct device_plan *p, const struct node *n);
 void cuda_linear_experts(struct device_plan *p, const struct node *n);
+uint32_t cuda_tiles_most(uint32_t pairs, uint32_t experts);
 void cuda_linear_heads(struct device_plan *p, const struct node *n);
 void cuda_route(struct device_plan *p, const struct node *n);
 void cuda_attention(struct device_plan *p, const struct node *n);

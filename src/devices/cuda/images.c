@@ -51,23 +51,27 @@ static bool find_linear(struct cuda_device *d, const char *prefix, CUfunction ou
 enum { SHARED_MAX = 227 << 10 /* bytes a block may have */ };
 
 static bool find_mma(struct cuda_device *d, ob_error *error) {
-    static const struct { enum quant_index quant; const char *few, *some, *more, *many; } row[] = {
-#define FORMAT(name)                                                                     \
-    {QUANT_##name, "mma_8_" #name, "mma_32_" #name, "mma_64_" #name, "mma_many_" #name},
+    enum { EACH = 6 };
+    static const struct { enum quant_index quant; const char *name[EACH]; } row[] = {
+#define FORMAT(name)                                                                      \
+    {QUANT_##name,                                                                        \
+     {"mma_8_" #name, "mma_32_" #name, "mma_64_" #name, "mma_many_" #name,                \
+      "mma_experts_8_" #name, "mma_experts_48_" #name}},
 #include "devices/cuda/kernels/mma.def"
 #undef FORMAT
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        CUfunction f[] = {find(d, row[i].few, error), find(d, row[i].some, error),
-                          find(d, row[i].more, error), find(d, row[i].many, error)};
-        for (size_t k = 0; k < sizeof f / sizeof f[0]; k++) {
-            if (!f[k]) return false;
+        CUfunction f[EACH];
+        for (int k = 0; k < EACH; k++) {
+            if (!(f[k] = find(d, row[i].name[k], error))) return false;
             d->driver->function_set(f[k], CUDA_FUNCTION_SHARED_MAX, SHARED_MAX);
         }
         d->mma[row[i].quant].few = f[0];
         d->mma[row[i].quant].some = f[1];
         d->mma[row[i].quant].more = f[2];
         d->mma[row[i].quant].many = f[3];
+        d->mma[row[i].quant].experts_few = f[4];
+        d->mma[row[i].quant].experts_many = f[5];
     }
     return true;
 }

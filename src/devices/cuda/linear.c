@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear.c: products: of all tokens, of experts, of heads; and routers. See kernels/linear.cu and
- * kernels/mma.cu. */
+ * linear.c: products: of all tokens, of heads. See kernels/linear.cu and kernels/mma.cu. */
 #include "devices/cuda/cuda.h"
 
-enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ GRID_Y = 32768 };
+enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ };
 
 static const struct cuda_weight *bound(const struct weight *w) { return w->bound; }
 
@@ -40,7 +39,8 @@ struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v) {
                                .x_stride = cuda_cols(p, v)};
 }
 
-static void halve(struct device_plan *p, const struct node *n) {
+void cuda_halve(struct device_plan *p, const struct node *n) {
+    if (cuda_info(p, n)->halved) return;
     struct cuda_halve args = cuda_halve_args(p, n->in[0]);
     struct cuda_grid grid = {cuda_rows(p, n->in[0]), 1, 1, args.cols > 2048 ? 1024 : 256, 0};
     cuda_run_kernel(p, CUDA_halve, grid, &args);
@@ -111,14 +111,15 @@ static void multiply_all(struct device_plan *p, const struct node *n) {
 
 bool cuda_is_halving(const struct node *n) {
     bool some = false;
-    for (uint32_t i = 0; n->op == OP_linear && i < n->outputs; i++)
-        some |= bound(n->weight[i])->by > 0;
+    for (uint32_t i = 0; i < n->outputs; i++)
+        some |= (n->op == OP_linear && bound(n->weight[i])->by > 0) ||
+                (n->op == OP_linear_experts && bound(n->weight[i])->each != 0);
     return some;
 }
 
 void cuda_linear(struct device_plan *p, const struct node *n) {
     if (cuda_is_halving(n)) {
-        if (!cuda_info(p, n)->halved) halve(p, n);
+        cuda_halve(p, n);
         multiply_all(p, n);
     }
     for (uint32_t i = 0; i < n->outputs; i++) {
@@ -134,58 +135,4 @@ void cuda_linear_heads(struct device_plan *p, const struct node *n) {
     struct cuda_linear args = linear_args(p, n, 0);
     struct cuda_grid grid = {blocks(args.w.rows, ROWS), args.tokens, args.w.matrices, THREADS, 0};
     cuda_launch(p, p->device->linear_heads[args.w.quant], grid, &args);
-}
-
-/* Of the pairs, some thousands at a time: a grid is no higher. */
-void cuda_linear_experts(struct device_plan *p, const struct node *n) {
-    bool of_tokens = p->graph->value[n->in[0]].rows == ROWS_TOKENS;
-    for (uint32_t i = 0; i < n->outputs; i++) {
-        struct cuda_linear args = linear_args(p, n, i);
-        uint32_t pairs = args.tokens;
-        for (uint32_t at = 0; at < pairs; at += GRID_Y) {
-            uint32_t now = pairs - at < GRID_Y ? pairs - at : GRID_Y;
-            struct cuda_linear some = args;
-            some.tokens = now;
-            some.expert = p->groups.expert + at * sizeof(uint32_t);
-            some.token = of_tokens ? p->groups.token + at * sizeof(uint32_t) : 0;
-            if (!of_tokens) some.x += (uint64_t)at * args.x_stride * sizeof(float);
-            some.y += (uint64_t)at * args.y_stride * sizeof(float);
-            struct cuda_grid grid = {blocks(args.w.rows, ROWS), now, 1, THREADS, 0};
-            cuda_launch(p, p->device->linear_experts[args.w.quant], grid, &some);
-        }
-    }
-}
-
-void cuda_route(struct device_plan *p, const struct node *n) {
-    const struct route_args *r = &n->u.route;
-    struct cuda_route args = {.logits = cuda_value(p, n->in[0]),
-                              .chosen = r->has_chosen ? cuda_value(p, n->in[1]) : 0,
-                              .bias = cuda_info(p, n)->bias[0],
-                              .expert_scale = cuda_info(p, n)->bias[1],
-                              .y = cuda_value(p, n->out[0]),
-                              .scratch = p->scratch,
-                              .tokens = p->shape.tokens,
-                              .experts = cuda_cols(p, n->in[0]),
-                              .used = r->used,
-                              .always = r->always,
-                              .score = r->score,
-                              .group = r->group,
-                              .groups = r->groups,
-                              .groups_used = r->groups_used,
-                              .bias_to_logits = r->bias_to_logits,
-                              .group_zero = r->group_zero,
-                              .normalize = r->normalize,
-                              .normalize_eps = r->normalize_eps,
-                              .scale = r->scale,
-                              .jitter_eps = r->jitter_eps};
-    cuda_run_each(p, CUDA_route, args.tokens, &args);
-    struct cuda_group group = {.route = args.y,
-                               .first = p->groups.first,
-                               .token = p->groups.token,
-                               .expert = p->groups.expert,
-                               .pair = p->groups.pair,
-                               .tokens = args.tokens,
-                               .experts = args.experts,
-                               .used = args.used};
-    cuda_run_kernel(p, CUDA_group, (struct cuda_grid){1, 1, 1, 1024, 0}, &group);
 }

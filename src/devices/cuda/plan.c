@@ -36,7 +36,8 @@ bool cuda_supports(const struct device *device, const struct graph *graph, const
 void cuda_kernel_text(const struct device *device, const struct node *node, uint32_t i, char *text,
                       size_t size) {
     const struct cuda_device *d = (const void *)device;
-    bool mma = node->op == OP_linear && node->weight[i]->rows > 1 &&
+    bool mma = (node->op == OP_linear || node->op == OP_linear_experts) &&
+               node->weight[i]->rows > 1 &&
                d->mma[quant_index_of(node->weight[i]->quant)].few;
     snprintf(text, size, "cuda%s", mma ? ", float16 inputs" : is_linear(node) ? ", float32" : "");
 }
@@ -145,7 +146,7 @@ static struct sizes measure(const struct device_plan *p) {
         const struct node *n = &p->graph->node[i];
         if (n->op == OP_attention) s.parts = max(s.parts, cuda_attention_parts(p, n));
         if (n->op == OP_index_select) s.parts = max(s.parts, cuda_index_parts(p, n));
-        if (n->op == OP_linear) {
+        if (n->op == OP_linear || n->op == OP_linear_experts) {
             const struct value *x = &p->graph->value[n->in[0]];
             size_t rows = value_rows(x, p->tokens, p->logits, p->tokens);
             s.act = max(s.act, cuda_act_bytes(x->cols, (uint32_t)rows));
@@ -158,6 +159,11 @@ static struct sizes measure(const struct device_plan *p) {
     }
     if (s.parts) s.parts = max(s.parts, PARTS);
     return s;
+}
+
+/* Rows that are halved at once. */
+static size_t scales(const struct device_plan *p, const struct sizes *s) {
+    return max(max(p->tokens, p->logits), s->pairs);
 }
 
 /* What a node copies: see make_weight() and make_extra(). */
@@ -196,8 +202,11 @@ uint64_t cuda_plan_bytes(const struct device *device, const struct graph *graph,
             p.kv[g] = &room[g];
         }
         struct sizes s = measure(&p);
-        bytes = p.layout.bytes + s.parts + s.act + max(tokens, logits) * sizeof(float) + s.route +
-                (s.experts + 1 + 3 * s.pairs) * sizeof(uint32_t);
+        bytes = p.layout.bytes + s.parts + s.act + scales(&p, &s) * sizeof(float) + s.route;
+        if (s.pairs)
+            bytes += (s.experts + 2 + 3 * s.pairs) * sizeof(uint32_t) +
+                     cuda_tiles_most((uint32_t)s.pairs, (uint32_t)s.experts) *
+                         sizeof(struct cuda_tile);
         for (uint32_t i = 0; i < graph->nodes; i++) bytes += copies_of(&graph->node[i]);
     }
     arena_free(&p.arena);
@@ -210,7 +219,7 @@ static bool reserve(struct device_plan *p) {
     p->values = cuda_plan_memory(p, p->layout.bytes);
     if (s.parts) p->parts = cuda_plan_memory(p, s.parts);
     p->act = cuda_plan_memory(p, s.act);
-    p->act_scale = cuda_plan_memory(p, (size_t)max(p->tokens, p->logits) * sizeof(float));
+    p->act_scale = cuda_plan_memory(p, scales(p, &s) * sizeof(float));
     if (!p->values || !p->act || !p->act_scale || (s.parts && !p->parts)) return false;
     if (s.pairs == 0) return true;
     p->scratch = cuda_plan_memory(p, s.route);
@@ -218,7 +227,11 @@ static bool reserve(struct device_plan *p) {
     p->groups.token = cuda_plan_memory(p, s.pairs * sizeof(uint32_t));
     p->groups.expert = cuda_plan_memory(p, s.pairs * sizeof(uint32_t));
     p->groups.pair = cuda_plan_memory(p, s.pairs * sizeof(uint32_t));
-    return p->scratch && p->groups.first && p->groups.token && p->groups.expert && p->groups.pair;
+    uint32_t tiles = cuda_tiles_most((uint32_t)s.pairs, (uint32_t)s.experts);
+    p->groups.tile = cuda_plan_memory(p, tiles * sizeof(struct cuda_tile));
+    p->groups.tiles = cuda_plan_memory(p, sizeof(uint32_t));
+    return p->scratch && p->groups.first && p->groups.token && p->groups.expert &&
+           p->groups.pair && p->groups.tile && p->groups.tiles;
 }
 
 static bool make_outputs(struct device_plan *p) {
