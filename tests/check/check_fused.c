@@ -14,7 +14,12 @@ static const uint32_t step[][TINY_SEQS] = {
     {40},    {1},    {1},    {1},    {1},       {8},       {8},       {8}};
 enum { STEPS = sizeof step / sizeof step[0] };
 
-static value_id attend(struct tiny *t, value_id x, value_id table) {
+static value_id norm_heads(struct tiny *t, value_id x) {
+    struct weight *by = tiny_weight(t, quant_list[QUANT_f32], 1, HEAD);
+    return graph_norm(&t->graph, x, by, NULL, NORM_RMS, 1e-5f, HEAD);
+}
+
+static value_id attend(struct tiny *t, value_id x, value_id table, bool norms) {
     struct graph *g = &t->graph;
     struct weight *w[3] = {tiny_weight(t, quant_list[QUANT_q8_0], HEADS * HEAD, COLS),
                            tiny_weight(t, quant_list[QUANT_q8_0], KV_HEADS * HEAD, COLS),
@@ -23,6 +28,8 @@ static value_id attend(struct tiny *t, value_id x, value_id table) {
     h = graph_norm(g, x, tiny_weight(t, quant_list[QUANT_f32], 1, COLS), NULL, NORM_RMS, 1e-5f,
                    COLS);
     graph_linear(g, h, 3, w, NULL, qkv);
+    if (norms) qkv[0] = norm_heads(t, qkv[0]);
+    if (norms) qkv[1] = norm_heads(t, qkv[1]);
     qkv[0] = graph_rope(g, qkv[0], table, HEADS, HEAD, false);
     qkv[1] = graph_rope(g, qkv[1], table, KV_HEADS, HEAD, false);
     const struct attention_args args = {.heads = HEADS, .kv_heads = KV_HEADS, .k_dim = HEAD,
@@ -50,7 +57,7 @@ static value_id make(struct tiny *t) {
     const struct rope_table_args angles = {.freq = freq, .magnitude = 1, .half = HEAD / 2};
     value_id x = tiny_input(t, IDS, COLS), table = graph_rope_table(g, &angles);
     for (int layer = 0; layer < LAYERS; layer++) {
-        x = graph_add(g, x, attend(t, x, table));
+        x = graph_add(g, x, attend(t, x, table, layer == 1));
         x = graph_add(g, x, feed(t, x));
     }
     return graph_norm(g, x, NULL, NULL, NORM_RMS, 1e-5f, COLS);

@@ -18,6 +18,7 @@ struct law_case {
     struct kv_types kv;
     uint32_t window, span, chunk, threads; /* span: chunks of attention in place of a window */
     bool beside, bidirectional, states;    /* states: the recurrent layers */
+    uint32_t wide;                         /* the layers of heads so wide */
 };
 
 /* Few experts, so that one has more tokens than a device takes at once. */
@@ -160,6 +161,29 @@ static value_id make(struct tiny *t, const struct law_case *c) {
     return graph_attention(&t->graph, x, NO_VALUE, NO_VALUE, &args);
 }
 
+/* Heads as models have them, seven of a KV head, before integer products. */
+static value_id make_wide(struct tiny *t, const struct law_case *c) {
+    enum { HEADS = 14, KV_HEADS = 2 };
+    const struct quant *q8_0 = quant_list[QUANT_q8_0];
+    struct graph *g = &t->graph;
+    value_id x = tiny_input(t, IDS, COLS);
+    for (int layer = 0; layer < 2; layer++) {
+        struct weight *w[3] = {tiny_weight(t, q8_0, HEADS * c->wide, COLS),
+                               tiny_weight(t, q8_0, KV_HEADS * c->wide, COLS),
+                               tiny_weight(t, q8_0, KV_HEADS * c->wide, COLS)};
+        value_id qkv[3];
+        graph_linear(g, x, 3, w, NULL, qkv);
+        struct attention_args args = {.heads = HEADS, .kv_heads = KV_HEADS, .k_dim = c->wide,
+                                      .v_dim = c->wide, .scale = 0.02f};
+        if (layer == 0) args.window = c->window;
+        else args.sinks = tiny_weight(t, quant_list[QUANT_f32], 1, HEADS);
+        value_id y = graph_attention(g, qkv[0], qkv[1], qkv[2], &args);
+        y = graph_linear1(g, y, tiny_weight(t, q8_0, COLS, HEADS * c->wide), NULL);
+        x = graph_norm(g, graph_add(g, x, y), NULL, NULL, NORM_RMS, 1e-6f, COLS);
+    }
+    return x;
+}
+
 static void whole(struct tiny *t, const struct law_case *c, float *out) {
     struct tiny_run run;
     tiny_open(&run, t, c->on, 1, c->kv, LENGTH);
@@ -202,7 +226,7 @@ static void run(struct check_row *row, const void *arg) {
     const struct law_case *c = arg;
     struct tiny t;
     tiny_init(&t, row);
-    t.graph.logits = c->states ? make_states(&t) : make(&t, c);
+    t.graph.logits = c->states ? make_states(&t) : c->wide ? make_wide(&t, c) : make(&t, c);
     size_t n = (size_t)LENGTH * COLS;
     float *want = check_output(row, n), *got = check_output(row, n);
     whole(&t, c, want);
@@ -236,6 +260,17 @@ static void run_all(struct check *check, const char *on) {
                       c.span ? "_span" : "", c.beside ? "_beside" : "",
                       c.bidirectional ? "_bidirectional" : "");
         }
+    static const struct law_case wide[] = {
+        {.wide = 64, .threads = 2, .beside = true},
+        {.wide = 128, .threads = 2, .window = 200},
+        {.wide = 256, .threads = 2, .chunk = 20},
+    };
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
+        struct law_case c = wide[i];
+        c.on = on;
+        c.kv = (struct kv_types){KV_f16, KV_f16};
+        check_run(check, run, &c, "graph.%s.heads%u", on, c.wide);
+    }
 }
 
 void check_law(struct check *check) {

@@ -94,6 +94,19 @@ static value_id make_attention(struct tiny *t) {
         value_id y = graph_attention(&t->graph, q, k, v, &args);
         sum = sum == NO_VALUE ? y : graph_add(&t->graph, sum, y);
     }
+    static const struct { uint32_t heads, kv_heads, k_dim, v_dim; } wide[] = {
+        {14, 2, 128, 128}, {4, 2, 192, 128}, {2, 1, 256, 256}, {9, 3, 96, 96}, {70, 1, 64, 32}};
+    for (int i = 0; i < 5; i++) {
+        uint32_t heads = wide[i].heads, kv_heads = wide[i].kv_heads, k_dim = wide[i].k_dim;
+        struct attention_args args = {.heads = heads, .kv_heads = kv_heads, .k_dim = k_dim,
+                                      .v_dim = wide[i].v_dim, .scale = 0.1f,
+                                      .softcap = i == 2 ? 5.0f : 0};
+        value_id q = tiny_input(t, IDS, heads * k_dim), k = tiny_input(t, IDS, kv_heads * k_dim);
+        value_id v = tiny_input(t, IDS, kv_heads * args.v_dim);
+        struct weight *w = tiny_weight(t, quant_list[QUANT_f32], 6 * 64, heads * args.v_dim);
+        q = graph_attention(&t->graph, q, k, v, &args);
+        sum = graph_add(&t->graph, sum, graph_linear1(&t->graph, q, w, NULL));
+    }
     value_id q = tiny_input(t, IDS, 6 * 64), kv = tiny_input(t, IDS, 2 * 64);
     struct attention_args args = {.heads = 6, .kv_heads = 2, .k_dim = 64, .v_dim = 64,
                                   .window = 5, .scale = 0.3f, .has_beside = true, .every = 4,

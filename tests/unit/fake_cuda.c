@@ -46,7 +46,7 @@ DEFINE(cuDeviceTotalMem_v2, (size_t *bytes, int device)) {
 }
 DEFINE(cuDeviceGetAttribute, (int *value, int attribute, int device)) {
     (void)device;
-    return *value = attribute == 75 ? 9 : 0, 0;
+    return *value = attribute == 75 ? 9 : attribute == 97 ? 227 << 10 : 0, 0;
 }
 DEFINE(cuDevicePrimaryCtxRetain, (void **context, int device)) {
     return *context = (void *)(intptr_t)(device + 1), result();

@@ -62,6 +62,8 @@ static void rope_and_store(struct device_plan *p, const struct node *n,
                                              .step = p->step_memory.device,
                                              .v = cuda_value(p, n->in[2])}};
     args.k.y = 0;
+    for (int i = 0; i < 2; i++)
+        if (info->norm[i]) args.norm[i] = cuda_rms_args(p, info->norm[i]);
     uint32_t heads = args.q.heads + 2 * cache->kv_heads;
     cuda_run_kernel(p, CUDA_rope_store, (struct cuda_grid){p->shape.tokens, heads, 1, 64, 0},
                     &args);
@@ -78,12 +80,12 @@ enum { ROWS_MAX = 16384, TILE_MOST = 16 };
 
 /* A block's rows: the heads of a KV head, of as many tokens as fit; in steps of few tokens a block
  * is a token. */
-static void choose_tiles(const struct device_plan *p, struct cuda_attention *a) {
+void cuda_attention_tiles(const struct device_plan *p, struct cuda_attention *a, uint32_t rows) {
     uint32_t most = p->shape.longest;
     a->share = a->heads / a->cache.kv_heads;
     assert(a->share > 0); /* cuda_supports() */
-    a->tile_heads = a->share < TILE_MOST ? a->share : TILE_MOST;
-    a->tile_tokens = TILE_MOST / a->tile_heads;
+    a->tile_heads = a->share < rows ? a->share : rows;
+    a->tile_tokens = rows / a->tile_heads;
     if (a->tile_tokens > most) a->tile_tokens = most;
     assert(a->tile_tokens > 0);
     a->seq_tiles = (most + a->tile_tokens - 1) / a->tile_tokens;
@@ -99,6 +101,7 @@ static uint32_t split_shared(uint32_t rows, uint32_t k_dim) {
 
 bool cuda_attention_allow(struct device_plan *p, const struct node *n) {
     struct cuda_device *d = p->device;
+    if (cuda_attention_is_mma(p, n)) return cuda_attention_mma_allow(d);
     for (int i = 0; i < SPLIT_KERNELS; i++) {
         uint32_t shared = split_shared(split[i].rows, n->u.attention.k_dim);
         if (shared <= d->split_shared[i]) continue;
@@ -180,6 +183,10 @@ void cuda_attention(struct device_plan *p, const struct node *n) {
         cuda_cache_store(p, &args.beside, rows, rows);
     }
 
-    choose_tiles(p, &args);
+    if (cuda_attention_is_mma(p, n)) {
+        cuda_attention_mma(p, n, &args);
+        return;
+    }
+    cuda_attention_tiles(p, &args, TILE_MOST);
     run_splits(p, &args);
 }

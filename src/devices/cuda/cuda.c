@@ -125,6 +125,9 @@ static ob_status cuda_open(const struct device_options *options, struct device *
     ob_status status = open_context(d, (int)options->index) ? OB_OK : cuda_report(d, error);
     if (status == OB_OK) status = cuda_images_load(d, error);
     if (status == OB_OK) d->overlaps = cuda_can_overlap(d);
+    int shared = 0;
+    if (d->context) d->driver->device_attribute(&shared, CUDA_ATTRIBUTE_SHARED_MOST, d->device);
+    d->shared_most = (uint32_t)shared;
     if (status != OB_OK) cuda_close(out);
     return status;
 }

@@ -10,8 +10,8 @@
  *     fuse.c     which nodes share a kernel
  *     step.c     what a step is, for the kernels
  *     replay.c   a step that was launched before as one CUDA graph
- *     run.c      one step: the nodes in order; linear.c, experts.c, attention.c, index.c, states.c:
- *                theirs
+ *     run.c      one step: the nodes in order; linear.c, experts.c, attention.c, attention_mma.c,
+ *                index.c, states.c: theirs
  *     kernels/   CUDA C
  *
  * Everything goes to one stream, in order; a step waits at its end. The first error of a step stays
@@ -49,6 +49,7 @@ struct cuda_device {
     bool unfused;       /* a node's kernels are its own */
     bool overlaps;      /* kernels of a graph may begin while the one before runs */
     uint32_t split_shared[3]; /* bytes that attention's kernels were allowed */
+    uint32_t shared_most;     /* bytes of shared memory that a block may be allowed */
     CUresult failed;    /* 0: nothing */
     const char *at;     /* what failed */
     char name[128];
@@ -78,8 +79,9 @@ struct cuda_node {
     CUdeviceptr extra[3];                   /* tables of a rope_table, of an attention, ... */
     bool halves;                            /* its output is halved by its own kernel */
     bool halved;                            /* of a linear: its input is halved already */
-    bool later;                             /* a rope that runs with the attention behind it: */
-    const struct node *rope[2];             /* of q and of k; NULL: none */
+    bool elsewhere;                         /* another node's kernel does it: */
+    const struct node *rope[2], *norm[2];   /* of an attention, those of q and k; NULL: none */
+    const struct node *add;                 /* of a linear, what adds its output; NULL: none */
 };
 
 enum { CUDA_SPLIT = 128 /* positions that attention sums apart, as in kernels/cache.cuh */ };
@@ -215,10 +217,10 @@ static inline const struct cuda_node *cuda_info(const struct device_plan *p, con
 }
 
 /* ---- the nodes ---- */
+struct cuda_rows cuda_rms_args(const struct device_plan *p, const struct node *n);
 struct cuda_rope cuda_rope_args(const struct device_plan *p, const struct node *n);
 /* A linear, or one of experts, with weights of mma.cu. */
 bool cuda_is_halving(const struct node *n);
-void cuda_halve(struct device_plan *p, const struct node *n); /* its input, if it is not by now */
 /* Rows of v, to p->act. */
 struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v);
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows); /* halved inputs */
@@ -227,7 +229,14 @@ void cuda_linear_experts(struct device_plan *p, const struct node *n);
 uint32_t cuda_tiles_most(uint32_t pairs, uint32_t experts);
 void cuda_linear_heads(struct device_plan *p, const struct node *n);
 void cuda_route(struct device_plan *p, const struct node *n);
+/* Rows of v, to p->act, by a kernel of their own. */
+void cuda_halve(struct device_plan *p, value_id v);
 void cuda_attention(struct device_plan *p, const struct node *n);
+void cuda_attention_tiles(const struct device_plan *p, struct cuda_attention *a, uint32_t rows);
+/* On tensor cores? By the model and its caches alone. */
+bool cuda_attention_is_mma(const struct device_plan *p, const struct node *n);
+void cuda_attention_mma(struct device_plan *p, const struct node *n, struct cuda_attention *a);
+bool cuda_attention_mma_allow(struct cuda_device *d);
 /* Sets what a block may have of shared memory, for all its launches. */
 bool cuda_attention_allow(struct device_plan *p, const struct node *n);
 size_t cuda_attention_parts(const struct device_plan *p, const struct node *n); /* bytes, least */

@@ -26,6 +26,7 @@ enum cuda_attribute {
     CUDA_ATTRIBUTE_PROCESSORS = 16,
     CUDA_ATTRIBUTE_MAJOR = 75,
     CUDA_ATTRIBUTE_MINOR = 76,
+    CUDA_ATTRIBUTE_SHARED_MOST = 97, /* bytes that a block may be allowed */
 };
 enum { CUDA_FUNCTION_SHARED_MAX = 8 };
 enum { CUDA_CAPTURE_THREAD = 1 }; /* other threads may do what they like meanwhile */

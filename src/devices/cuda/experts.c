@@ -123,7 +123,7 @@ static void multiply_plain(struct device_plan *p, const struct node *n, uint32_t
 void cuda_linear_experts(struct device_plan *p, const struct node *n) {
     bool of_tokens = p->graph->value[n->in[0]].rows == ROWS_TOKENS;
     if (cuda_is_halving(n)) {
-        cuda_halve(p, n);
+        if (!cuda_info(p, n)->halved) cuda_halve(p, n->in[0]);
         multiply_all(p, n, of_tokens);
     }
     for (uint32_t i = 0; i < n->outputs; i++)

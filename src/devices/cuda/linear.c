@@ -39,10 +39,9 @@ struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v) {
                                .x_stride = cuda_cols(p, v)};
 }
 
-void cuda_halve(struct device_plan *p, const struct node *n) {
-    if (cuda_info(p, n)->halved) return;
-    struct cuda_halve args = cuda_halve_args(p, n->in[0]);
-    struct cuda_grid grid = {cuda_rows(p, n->in[0]), 1, 1, args.cols > 2048 ? 1024 : 256, 0};
+void cuda_halve(struct device_plan *p, value_id v) {
+    struct cuda_halve args = cuda_halve_args(p, v);
+    struct cuda_grid grid = {cuda_rows(p, v), 1, 1, args.cols > 2048 ? 1024 : 256, 0};
     cuda_run_kernel(p, CUDA_halve, grid, &args);
 }
 
@@ -81,9 +80,13 @@ static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_
 static void add_weight(const struct device_plan *p, const struct node *n, uint32_t i,
                        struct cuda_mma *a) {
     const struct cuda_weight *w = bound(n->weight[i]);
+    const struct node *add = cuda_info(p, n)->add;
+    value_id other = !add ? NO_VALUE : add->in[add->in[0] == n->out[i]];
     a->weight[a->weights++] = (struct cuda_mma_weight){.data = w->data,
                                                        .bias = cuda_info(p, n)->bias[i],
-                                                       .y = cuda_value(p, n->out[i]),
+                                                       .add = cuda_value(p, other),
+                                                       .y = cuda_value(p, add ? add->out[0]
+                                                                              : n->out[i]),
                                                        .row_bytes = w->matrix.row_bytes,
                                                        .rows = w->matrix.rows,
                                                        .by = w->by,
@@ -119,7 +122,7 @@ bool cuda_is_halving(const struct node *n) {
 
 void cuda_linear(struct device_plan *p, const struct node *n) {
     if (cuda_is_halving(n)) {
-        cuda_halve(p, n);
+        if (!cuda_info(p, n)->halved) cuda_halve(p, n->in[0]);
         multiply_all(p, n);
     }
     for (uint32_t i = 0; i < n->outputs; i++) {

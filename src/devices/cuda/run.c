@@ -152,9 +152,8 @@ static void run_scale_position(struct device_plan *p, const struct node *n) {
 
 /* ---- rows ---- */
 
-/* Runs of `width` of the first input; a block each. */
-static void rows(struct device_plan *p, const struct node *n, enum cuda_row_kind kind,
-                 uint32_t width, float f) {
+static struct cuda_rows rows_args(const struct device_plan *p, const struct node *n,
+                                  enum cuda_row_kind kind, uint32_t width, float f) {
     const struct cuda_node *info = cuda_info(p, n);
     uint32_t cols = cuda_cols(p, n->in[0]);
     struct cuda_rows args = {.x = cuda_value(p, n->in[0]),
@@ -171,6 +170,16 @@ static void rows(struct device_plan *p, const struct node *n, enum cuda_row_kind
                              .b_cols = n->bias[0] ? n->bias[0]->cols : 0,
                              .f = f};
     if (info->halves) args.halve = cuda_halve_args(p, n->out[0]);
+    return args;
+}
+struct cuda_rows cuda_rms_args(const struct device_plan *p, const struct node *n) {
+    return rows_args(p, n, ROW_RMS, n->u.norm.width, n->u.norm.eps);
+}
+
+/* Runs of `width` of the first input; a block each. */
+static void rows(struct device_plan *p, const struct node *n, enum cuda_row_kind kind,
+                 uint32_t width, float f) {
+    struct cuda_rows args = rows_args(p, n, kind, width, f);
     /* By the width alone: the order of a sum depends on it. */
     uint32_t threads = width > 2048 ? 1024 : width > 256 ? 256 : 64;
     cuda_run_kernel(p, CUDA_rows, (struct cuda_grid){args.runs, 1, 1, threads, 0}, &args);
@@ -427,7 +436,7 @@ static void download(struct device_plan *p, value_id v, void *to) {
 
 static void launch_nodes(struct device_plan *p) {
     for (uint32_t i = 0; i < p->graph->nodes && !p->device->failed; i++)
-        if (!p->info[i].later) run_op[p->graph->node[i].op](p, &p->graph->node[i]);
+        if (!p->info[i].elsewhere) run_op[p->graph->node[i].op](p, &p->graph->node[i]);
 }
 
 ob_status cuda_run(struct device *device, struct device_plan *p, const struct step *step,

@@ -188,6 +188,7 @@ struct cuda_linear {
 struct cuda_mma_weight {
     DEV(const uint8_t) data;
     DEV(const float) bias;
+    DEV(const float) add;              /* as y, which it may be: added at the end; NULL: none */
     DEV(float) y;                      /* [tokens][rows] */
     uint64_t row_bytes;
     uint32_t rows, blocks;             /* blocks of rows of the kernel */
@@ -285,9 +286,10 @@ struct cuda_store {
     DEV(const float) v;
 };
 /* What comes before attention: q is turned, k is turned and stored, v is stored. */
-enum { ROPE_STORE_MAX = 512 /* largest head */ };
+enum { ROPE_STORE_MAX = 512 /* largest head */, ROPE_NORM_MAX = 256 /* that has a norm */ };
 struct cuda_rope_store {
     struct cuda_rope q, k;             /* k.y: 0 */
+    struct cuda_rows norm[2];          /* of the heads of q and k; its x 0: none */
     struct cuda_store store;           /* its k: 0 */
 };
 /* Part of a row, head and split: at [(row - row0) * heads + head][split] the maximum, the sum and
@@ -311,6 +313,12 @@ struct cuda_attention {
                                                            a sequence */
     uint32_t choice, choices, reach, distances;
     float scale, softcap;
+};
+/* Few splits of few heads, added by a block a row, which then has the row halved. */
+enum { JOIN_ROW_SPLITS = 8, JOIN_ROW_HEADS = 128 };
+struct cuda_attention_row {
+    struct cuda_attention attention;
+    struct cuda_halve halve;           /* of its y */
 };
 
 /* Choosing what to attend to: the scores of a token's entries, of each list, at

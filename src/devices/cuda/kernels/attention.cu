@@ -8,7 +8,8 @@
  *     out     a thread a column: one fused multiply-add a position, in order
  * so a row's bits depend on its own positions alone, not on the tile.
  */
-#include "devices/cuda/kernels/cache.cuh"
+#include "devices/cuda/kernels/attention.cuh"
+#include "devices/cuda/kernels/norm.cuh"
 #include "devices/cuda/kernels/rope.cuh"
 
 /* Where KV head h of token t is stored; NULL: the cache has no entry of its position. */
@@ -38,20 +39,29 @@ KERNEL_FN(attention_store, struct cuda_store) {
     if (c.v_dim) store_value(c, to, a.v + row * c.v_dim);
 }
 
-/* A block a head of a token: those of q, then those of k, then those of v. */
+/* A block a head of a token: those of q, then those of k, then those of v. It has the threads that a
+ * norm of so wide a head has by itself. */
 KERNEL_FN(rope_store, struct cuda_rope_store) {
     take_turn();
-    __shared__ float turned[ROPE_STORE_MAX];
+    __shared__ float turned[ROPE_STORE_MAX], normed[ROPE_NORM_MAX], room[WARPS_MAX];
     const struct cuda_cache &c = a.store.cache;
     uint32_t t = blockIdx.x, h = blockIdx.y;
     bool query = h < a.q.heads, key = !query && h < a.q.heads + c.kv_heads;
     if (!query) h -= key ? a.q.heads : a.q.heads + c.kv_heads;
     if (query || key) {
         const struct cuda_rope &r = query ? a.q : a.k;
+        const struct cuda_rows &norm = a.norm[query ? 0 : 1];
         size_t row = (size_t)t * r.heads + h;
-        const float *table = r.table + (size_t)t * 2 * r.half;
+        const float *table = r.table + (size_t)t * 2 * r.half, *x = r.x + row * r.head_dim;
+        if (norm.x) {
+            size_t at = row * r.head_dim;
+            float scale = rms_scale(norm, norm.x + at, room);
+            write_norm(norm, norm.x + at, at, 0, scale, normed);
+            x = normed;
+            __syncthreads();
+        }
         for (uint32_t p = threadIdx.x; p < rope_pairs(r); p += blockDim.x)
-            turn_pair(r, r.x + row * r.head_dim, table, p,
+            turn_pair(r, x, table, p,
                       query ? r.y + row * r.head_dim : turned);
     }
     if (query) return;
@@ -63,29 +73,6 @@ KERNEL_FN(rope_store, struct cuda_rope_store) {
 }
 
 /* ---- one split ---- */
-
-struct seen { uint32_t begin, end; };
-
-/* The positions that the query at pos sees. */
-__device__ struct seen seen_from(const struct cuda_attention &a, const struct cuda_seq &seq,
-                                 uint32_t pos) {
-    struct seen s = {0, pos + 1};
-    if (a.chunk > 0) s.begin = pos - pos % a.chunk;
-    else if (a.window > 0) {
-        uint32_t back = a.bidirectional ? a.window / 2 : a.window - 1;
-        s.begin = pos > back ? pos - back : 0;
-    }
-    if (!a.bidirectional) return s;
-    uint32_t end = seq.past + seq.count;
-    s.end = a.window > 0 && end - pos > a.window / 2 ? pos + a.window / 2 + 1 : end;
-    return s;
-}
-
-__device__ float *part_of(const struct cuda_attention &a, uint32_t row, uint32_t head,
-                          uint32_t split) {
-    size_t at = ((size_t)(row - a.row0) * a.heads + head) * a.splits + split;
-    return a.parts + at * (2 + a.cache.v_dim);
-}
 
 /* A score and what is added to it; key_row: the key's row in the step, of by_key. */
 __device__ float biased(const struct cuda_attention &a, float s, uint32_t row, uint32_t head,
@@ -105,43 +92,6 @@ __device__ float biased(const struct cuda_attention &a, float s, uint32_t row, u
         at += a.reach;
     }
     return by && at >= 0 && at < a.distances ? s + by[at] : s;
-}
-
-/* The rows of a block: `tokens` tokens from row `row` on, of one sequence, times `heads` heads from
- * `head` on, of one KV head; row r is token r / heads. */
-struct tile {
-    struct cuda_seq seq;
-    uint32_t in, row, tokens, head, heads, kv_head;
-    uint32_t base; /* of the split */
-    bool beside;
-};
-
-__device__ bool make_tile(const struct cuda_attention &a, struct tile *t) {
-    uint32_t parts = (a.share + a.tile_heads - 1) / a.tile_heads, part = blockIdx.y % parts;
-    t->kv_head = blockIdx.y / parts;
-    t->head = t->kv_head * a.share + part * a.tile_heads;
-    t->heads = min(a.share - part * a.tile_heads, a.tile_heads);
-    t->in = blockIdx.x / a.seq_tiles;
-    t->seq = a.step->seq[t->in];
-    t->beside = blockIdx.z >= a.own;
-    t->base = (t->beside ? blockIdx.z - a.own : blockIdx.z) * SPLIT;
-    /* Of the launch's rows alone. */
-    uint32_t from = t->seq.first + blockIdx.x % a.seq_tiles * a.tile_tokens;
-    uint32_t end = min(t->seq.first + t->seq.count, a.row0 + a.rows);
-    end = min(end, from + a.tile_tokens);
-    t->row = max(from, a.row0);
-    t->tokens = end - t->row;
-    return t->row < end;
-}
-
-__device__ struct seen seen_in_split(const struct cuda_attention &a, const struct tile &t,
-                                     uint32_t token) {
-    uint32_t pos = a.step->pos[t.row + token];
-    struct seen s = {0, (pos + 1) / max(a.beside.every, 1)};
-    if (!t.beside) s = seen_from(a, t.seq, pos);
-    s.begin = min(max(s.begin, t.base), t.base + SPLIT) - t.base;
-    s.end = min(max(s.end, t.base), t.base + SPLIT) - t.base;
-    return s;
 }
 
 /* A bit for each position of the split that a token has chosen. */
@@ -262,7 +212,7 @@ template <int ROWS> __device__ void split_of(const struct cuda_attention &a) {
     __shared__ uint32_t sees[ROWS][SPLIT / 32];
     __shared__ struct seen seen[ROWS]; /* of each token */
     struct tile t;
-    if (!make_tile(a, &t)) return;
+    if (!make_tile(a, blockIdx.x, blockIdx.y, blockIdx.z, &t)) return;
     const struct cuda_cache &c = t.beside ? a.beside : a.cache;
     float *q = (float *)shared, *score = q + (ROWS * c.k_dim + 3) / 4 * 4;
     uint32_t rows = t.tokens * t.heads;
@@ -360,11 +310,6 @@ KERNEL_FN(attention_split_16, struct cuda_attention) {
 }
 
 /* ---- all splits of a row and head ---- */
-
-__device__ float sink_of(const struct cuda_attention &a, uint32_t row, uint32_t head, int i) {
-    if (i == 0) return a.sinks ? a.sinks[head] : -INFINITY;
-    return a.token_sinks ? a.token_sinks[(size_t)row * a.heads + head] : -INFINITY;
-}
 
 /* Splits that nothing was seen in count for nothing, however many there are. */
 KERNEL_FN(attention_merge, struct cuda_attention) {

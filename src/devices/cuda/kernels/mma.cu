@@ -33,8 +33,10 @@ __device__ const uint8_t *row_at(const struct cuda_mma_weight &w, uint32_t r) {
 __device__ void put(const struct cuda_mma &a, const struct cuda_mma_weight &w, uint32_t r,
                     uint32_t token, float v) {
     if (r >= w.rows || token >= a.tokens) return;
+    size_t at = (size_t)token * w.rows + r;
     v *= a.scale[token] * w.undo;
-    w.y[(size_t)token * w.rows + r] = w.bias ? v + w.bias[r] : v;
+    if (w.bias) v += w.bias[r];
+    w.y[at] = w.add ? w.add[at] + v : v;
 }
 
 /* Few tokens, up to 8 * N: a block is 16 rows, whose segments its warps take in turn; their sums are

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * simple.cu: element by element, rows, columns moved, tables; formulas in kernels/ref/. */
 #include "devices/cuda/kernels/halves.cuh"
+#include "devices/cuda/kernels/norm.cuh"
 #include "devices/cuda/kernels/rope.cuh"
 
 /* ---- element by element ---- */
@@ -57,12 +58,6 @@ KERNEL_FN(scale_position, struct cuda_scale_position) {
 
 /* ---- rows ---- */
 
-__device__ float mean_square(const float *x, uint32_t n, float *room) {
-    float sum = 0;
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) sum = fmaf(x[i], x[i], sum);
-    return block_sum(sum, room) / n;
-}
-
 struct spread { float mean, deviation; };
 
 __device__ struct spread spread_of(const float *x, uint32_t n, float eps, float *room) {
@@ -74,18 +69,7 @@ __device__ struct spread spread_of(const float *x, uint32_t n, float eps, float 
     return {mean, sqrtf(block_sum(squares, room) / n + eps)};
 }
 
-__device__ void write_norm(const struct cuda_rows &a, const float *x, size_t at, float mean,
-                           float scale, float *y) {
-    size_t column = at % a.cols;
-    for (uint32_t i = threadIdx.x; i < a.width; i += blockDim.x) {
-        float v = (x[i] - mean) * scale;
-        if (a.w) v *= a.w[(a.w_cols == a.width ? 0 : column) + i];
-        if (a.b) v += a.b[(a.b_cols == a.width ? 0 : column) + i];
-        y[i] = v;
-    }
-}
-
-/* The same of a whole row, which is halved, too: four elements at a time. */
+/* write_norm() of a whole row, which is halved, too: four elements at a time. */
 __device__ void halve_norm(const struct cuda_rows &a, const float *x, float mean, float scale,
                            float *y, float *room) {
     const float4 *from = (const float4 *)x, *w = (const float4 *)a.w, *b = (const float4 *)a.b;
@@ -147,7 +131,7 @@ KERNEL_FN(rows, struct cuda_rows) {
     struct spread s;
     switch (a.kind) {
     case ROW_RMS:
-        put_norm(a, x, at, 0, 1 / sqrtf(mean_square(x, a.width, room) + a.f), y, room);
+        put_norm(a, x, at, 0, rms_scale(a, x, room), y, room);
         break;
     case ROW_LAYER:
         s = spread_of(x, a.width, a.f, room);
