@@ -7,7 +7,7 @@
  *     cuda.c     open, memory, buffers
  *     weights.c  weights on the GPU
  *     plan.c     supports, prepare: all memory a step needs
- *     fuse.c     which nodes share a kernel
+ *     fuse.c     which nodes share a kernel; fuse_sums.c: sums and norms
  *     step.c     what a step is, for the kernels
  *     replay.c   a step that was launched before as one CUDA graph
  *     run.c      one step: the nodes in order; linear.c, experts.c, attention.c, attention_mma.c,
@@ -41,6 +41,7 @@ struct cuda_device {
     uint32_t modules;
     CUfunction kernel[CUDA_KERNELS];
     CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
+    struct { CUfunction one, few, many; } thin[QUANT_COUNT]; /* of float formats */
     struct {
         CUfunction few, some, more, many, experts_few, experts_many;
     } mma[QUANT_COUNT]; /* NULL: not of this format */
@@ -81,7 +82,9 @@ struct cuda_node {
     bool halved;                            /* of a linear: its input is halved already */
     bool elsewhere;                         /* another node's kernel does it: */
     const struct node *rope[2], *norm[2];   /* of an attention, those of q and k; NULL: none */
-    const struct node *add;                 /* of a linear, what adds its output; NULL: none */
+    const struct node *add;                 /* of a linear, what adds its output; of a norm, what it
+                                               norms the sum of; NULL: none */
+    const struct node *combine;             /* of a norm with an add, what makes an input of that */
 };
 
 enum { CUDA_SPLIT = 128 /* positions that attention sums apart, as in kernels/cache.cuh */ };
@@ -123,7 +126,7 @@ struct device_plan {
     CUdeviceptr act, act_scale; /* halved inputs of the next linear node */
     size_t parts_bytes, scratch_bytes;
     struct {
-        CUdeviceptr first, token, expert, pair, tile, tiles;
+        CUdeviceptr token, expert, pair, tile, tiles;
         uint32_t experts, height; /* of the last route; pairs of a tile */
     } groups;
     struct { void *host; CUdeviceptr device; size_t bytes; struct cuda_step at; } step_memory;
@@ -173,6 +176,10 @@ CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes
 /* Marks in the nodes what runs together; false: out of memory. */
 bool cuda_fuse(struct device_plan *p);
 
+/* ---- fuse_sums.c ---- */
+bool cuda_fuse_sums(struct device_plan *p); /* the same, behind it */
+size_t cuda_sums_bytes(const struct device_plan *p); /* memory behind the values, at most */
+
 /* ---- step.c ---- */
 /* Puts the step on the GPU, and its shape into the plan; false: noted. */
 bool cuda_step_write(struct device_plan *p, const struct step *step);
@@ -218,6 +225,10 @@ static inline const struct cuda_node *cuda_info(const struct device_plan *p, con
 
 /* ---- the nodes ---- */
 struct cuda_rows cuda_rms_args(const struct device_plan *p, const struct node *n);
+/* By norm_row, which may do what is before it: fuse_sums.c. */
+bool cuda_is_norm_row(const struct device_plan *p, const struct node *n);
+void cuda_add_args(const struct device_plan *p, const struct cuda_node *info,
+                   struct cuda_norm_row *args);
 struct cuda_rope cuda_rope_args(const struct device_plan *p, const struct node *n);
 /* A linear, or one of experts, with weights of mma.cu. */
 bool cuda_is_halving(const struct node *n);

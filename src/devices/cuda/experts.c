@@ -11,9 +11,11 @@ static const struct cuda_weight *bound(const struct weight *w) { return w->bound
 
 /* ---- on tensor cores ---- */
 
-enum { SEGMENT = 256, TILE = 16, WARP = 32, WARPS = 8, LOW = 8, HIGH = 48 }; /* mma_experts.cu */
-enum { MANY_ROWS = 128, MANY_SHARED = 2 * HIGH * SEGMENT * 2, SEGMENT_PART = TILE * LOW * 4 };
-enum { SHARED = 200 << 10 /* bytes that a block may want */ };
+/* As in mma_experts.cu. */
+enum { SEGMENT = 256, TILE = 16, WARP = 32, WARPS = 8, LOW = 8, HIGH = 40 };
+enum { MANY_ROWS = 128, MANY_SHARED = HIGH * 8 + 2 * HIGH * SEGMENT * 2 };
+enum { SEGMENT_PART = TILE * LOW * 4, SHARED = 200 << 10 /* bytes that a block may want */ };
+enum { BUSY = 64 /* tiles that keep a GPU so */ };
 
 /* Pairs of a tile: a low one's weights are read once for few pairs, and experts that have many read
  * them again. */
@@ -50,8 +52,9 @@ static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_
         cuda_launch(p, p->device->mma[quant].experts_many, grid, a);
         return;
     }
-    /* A warp's work is a segment of 16 rows: some rows to a block where segments are few. */
-    a->stack = segments < WARPS ? WARPS / segments : 1;
+    /* A warp's work is two segments of 16 rows, one where tiles are few and rows short. */
+    uint32_t parts_of = tiles < BUSY && segments < WARPS ? WARPS : 2 * WARPS;
+    a->stack = segments < parts_of ? parts_of / segments : 1;
     uint32_t parts = a->stack * segments, warps = blocks(parts, blocks(parts, most));
     struct cuda_grid grid = {tiles, cut(a, a->stack * TILE), 1, warps * WARP,
                              parts * SEGMENT_PART};
@@ -134,15 +137,18 @@ void cuda_linear_experts(struct device_plan *p, const struct node *n) {
 
 static void group(struct device_plan *p, const struct cuda_route *route) {
     enum { TOGETHER = 64 /* tokens, at most, that one block routes */, BLOCK = 1024, LEAST = 256 };
-    enum { ROUTERS = 4 /* warps of a block */, COUNTS = 44 << 10 /* bytes */ };
-    uint32_t each = route->experts * (uint32_t)sizeof(uint32_t), pairs = route->tokens * route->used;
-    uint32_t warps = COUNTS / each < BLOCK / WARP ? COUNTS / each : BLOCK / WARP;
+    enum { ROUTERS = 4 /* warps of a block */, SHARED_BLOCK = 47 << 10 /* bytes */ };
+    uint32_t each = route->experts * (uint32_t)sizeof(uint32_t);
+    uint32_t pairs = route->tokens * route->used;
+    /* Where experts begin, the list of experts, and the counts: see kernels/experts.cu. */
+    uint32_t other = each + (pairs <= GROUP_LISTED ? pairs * (uint32_t)sizeof(uint16_t) : 0);
+    uint32_t warps = (SHARED_BLOCK - other) / each;
+    if (warps > BLOCK / WARP) warps = BLOCK / WARP;
     if (warps > blocks(pairs, WARP)) warps = blocks(pairs, WARP);
     p->groups.experts = route->experts;
     p->groups.height = height(route->tokens, pairs, route->experts);
     struct cuda_route_group args = {.route = *route,
                                     .group = {.route = route->y,
-                                              .first = p->groups.first,
                                               .token = p->groups.token,
                                               .expert = p->groups.expert,
                                               .pair = p->groups.pair,
@@ -156,13 +162,13 @@ static void group(struct device_plan *p, const struct cuda_route *route) {
     if (route->tokens <= TOGETHER) {
         uint32_t of = route->tokens > warps ? route->tokens : warps;
         uint32_t threads = of * WARP > BLOCK ? BLOCK : of * WARP > LEAST ? of * WARP : LEAST;
-        struct cuda_grid grid = {1, 1, 1, threads, warps * each};
+        struct cuda_grid grid = {1, 1, 1, threads, other + warps * each};
         cuda_run_kernel(p, CUDA_route_group, grid, &args);
         return;
     }
     struct cuda_grid grid = {blocks(route->tokens, ROUTERS), 1, 1, ROUTERS * WARP, 0};
     cuda_run_kernel(p, CUDA_route, grid, &args.route);
-    grid = (struct cuda_grid){1, 1, 1, BLOCK, warps * each};
+    grid = (struct cuda_grid){1, 1, 1, BLOCK, other + warps * each};
     cuda_run_kernel(p, CUDA_group, grid, &args.group);
 }
 

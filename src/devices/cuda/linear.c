@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear.c: products: of all tokens, of heads. See kernels/linear.cu and kernels/mma.cu. */
+ * linear.c: products: of all tokens, of heads. See kernels/linear.cu, thin.cu and mma.cu. */
 #include "devices/cuda/cuda.h"
 
 enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ };
@@ -25,6 +25,7 @@ enum { SEGMENT = 256, GROUP = 8, TILE = 16, FEW = 8, SOME = 32, MORE = 64 };
 /* A block's tokens and rows, as in mma.cu; of MORE tokens a step has enough blocks only if they are
  * small. */
 enum { MORE_TOKENS = 32, MORE_ROWS = 64, MORE_THREADS = 128, MANY_TOKENS = 64, MANY_ROWS = 256 };
+enum { ENOUGH = 264 /* blocks, two for each SM of an H200 */ };
 enum { SEGMENT_BYTES = GROUP * SEGMENT * 2, SHARED = 200 << 10 };
 
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows) {
@@ -58,15 +59,18 @@ static uint32_t cut(struct cuda_mma *a, uint32_t rows) {
 static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_mma *a) {
     uint32_t part = blocks(a->cols, SEGMENT) * TILE * GROUP * (uint32_t)sizeof(float);
     bool few = a->tokens <= FEW && part <= SHARED;
-    bool some = !few && a->tokens <= SOME && part * (SOME / FEW) <= SHARED;
+    /* Large tiles only where they are enough for all of a large GPU. */
+    bool thin = blocks(a->tokens, MORE_TOKENS) * cut(a, MORE_ROWS) < ENOUGH;
+    bool some = !few && a->tokens <= (thin ? MORE : SOME) && part * (SOME / FEW) <= SHARED;
     if (few || some) {
         /* Segments go round the warps: more of these where there are many. */
         uint32_t threads = blocks(a->cols, SEGMENT) > 32 ? 2 * THREADS : THREADS;
-        struct cuda_grid grid = {cut(a, TILE), 1, 1, threads, few ? part : part * (SOME / FEW)};
+        struct cuda_grid grid = {cut(a, TILE), blocks(a->tokens, SOME), 1, threads,
+                                 few ? part : part * (SOME / FEW)};
         cuda_launch(p, few ? p->device->mma[quant].few : p->device->mma[quant].some, grid, a);
         return;
     }
-    if (a->tokens <= MORE) {
+    if (a->tokens <= MORE || blocks(a->tokens, MANY_TOKENS) * cut(a, MANY_ROWS) < ENOUGH) {
         struct cuda_grid grid = {blocks(a->tokens, MORE_TOKENS), cut(a, MORE_ROWS), 1,
                                  MORE_THREADS, 2 * MORE_TOKENS / GROUP * SEGMENT_BYTES};
         cuda_launch(p, p->device->mma[quant].more, grid, a);
@@ -120,6 +124,29 @@ bool cuda_is_halving(const struct node *n) {
     return some;
 }
 
+/* ---- in FP32 ---- */
+
+/* By the weight alone: thin.cu adds in another order. */
+static bool is_thin(const struct device_plan *p, const struct cuda_matrix *w) {
+    enum { THIN = 1024 };
+    return p->device->thin[w->quant].one && w->rows <= THIN && w->cols % 4 == 0;
+}
+
+static void multiply_thin(struct device_plan *p, const struct cuda_linear *args) {
+    enum { TOKENS_FEW = 64, WARP_THREADS = 32, SMALL = 4 * WARP_THREADS, EACH = 4 };
+    uint32_t tokens = args->tokens, rows = args->w.rows, quant = args->w.quant;
+    struct cuda_grid grid = {blocks(rows, EACH), tokens, 1, SMALL, 0};
+    if (tokens == 1) {
+        cuda_launch(p, p->device->thin[quant].one, grid, args);
+    } else if (tokens <= TOKENS_FEW) {
+        grid.y = blocks(tokens, EACH);
+        cuda_launch(p, p->device->thin[quant].few, grid, args);
+    } else {
+        grid = (struct cuda_grid){blocks(rows, EACH * ROWS), blocks(tokens, EACH), 1, THREADS, 0};
+        cuda_launch(p, p->device->thin[quant].many, grid, args);
+    }
+}
+
 void cuda_linear(struct device_plan *p, const struct node *n) {
     if (cuda_is_halving(n)) {
         if (!cuda_info(p, n)->halved) cuda_halve(p, n->in[0]);
@@ -128,6 +155,10 @@ void cuda_linear(struct device_plan *p, const struct node *n) {
     for (uint32_t i = 0; i < n->outputs; i++) {
         if (bound(n->weight[i])->by > 0) continue;
         struct cuda_linear args = linear_args(p, n, i);
+        if (is_thin(p, &args.w)) {
+            multiply_thin(p, &args);
+            continue;
+        }
         struct cuda_grid grid = {blocks(args.w.rows, ROWS), blocks(args.tokens, TOKENS), 1,
                                  THREADS, 0};
         cuda_launch(p, p->device->linear[args.w.quant], grid, &args);

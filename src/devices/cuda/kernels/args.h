@@ -79,7 +79,20 @@ struct cuda_rows {
     uint32_t kind, runs, width, cols;  /* runs: blocks; a row has cols / width of them */
     uint32_t w_cols, b_cols;
     float f;
-    struct cuda_halve halve;           /* of y, where its y is not 0: of ROW_RMS, ROW_LAYER */
+};
+/* RMS or layer norm of whole rows, w and b as wide as these. */
+struct cuda_norm_row {
+    DEV(const float) x;                /* or, where sum is not 0, the first of two that are added */
+    DEV(const float) plus;             /* the second; 0: it is not there */
+    DEV(float) sum;
+    DEV(const float) route;            /* of x that are rows of pairs, to be combined; 0: none */
+    DEV(const uint32_t) pair;
+    DEV(const float) w;
+    DEV(const float) b;
+    DEV(float) y;
+    uint32_t cols, used, layer;
+    float eps;
+    struct cuda_halve halve;           /* of y, where its y is not 0 */
 };
 struct cuda_glu_row {
     DEV(const float) gate;
@@ -245,11 +258,11 @@ struct cuda_route {
 struct cuda_tile {
     uint32_t expert, first, count, unused;
 };
-/* first [experts + 1], token and expert [pairs], pair [tokens * used], as experts_group() has them;
- * tile [*tiles]: each expert's pairs by `height`. `warps` of them count, each a run of pairs. */
+/* token and expert [pairs], pair [tokens * used], as experts_group() has them; tile [*tiles]: each
+ * expert's pairs by `height`. So many warps count, each a run of pairs. */
+enum { GROUP_LISTED = 4096 /* pairs whose experts are kept in shared memory */ };
 struct cuda_group {
     DEV(const float) route;
-    DEV(uint32_t) first;
     DEV(uint32_t) token;
     DEV(uint32_t) expert;
     DEV(uint32_t) pair;

@@ -39,13 +39,14 @@ __device__ void put(const struct cuda_mma &a, const struct cuda_mma_weight &w, u
     w.y[at] = w.add ? w.add[at] + v : v;
 }
 
-/* Few tokens, up to 8 * N: a block is 16 rows, whose segments its warps take in turn; their sums are
+/* Few tokens, 8 * N of them: a block is 16 rows, whose segments its warps take in turn; their sums are
  * kept apart until all are there. */
 template <class F, int N> __device__ void few(const struct cuda_mma &a) {
     extern __shared__ float part[]; /* [segments][TILE][8 N] */
     uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t = lane % 4;
     uint32_t warps = blockDim.x / WARP;
     uint32_t block = blockIdx.x, segments = (a.cols + SEGMENT - 1) / SEGMENT;
+    uint32_t group0 = blockIdx.y * N, groups = (a.tokens + GROUP - 1) / GROUP;
     const struct cuda_mma_weight &m = weight_of(a, &block);
     uint32_t row0 = block * TILE;
     const uint8_t *first = row_at(m, row0 + g), *second = row_at(m, row0 + g + 8);
@@ -67,7 +68,8 @@ template <class F, int N> __device__ void few(const struct cuda_mma &a) {
 #pragma unroll
         for (int n = 0; n < N; n++)
             x[n] = (const uint4 *)((const __half *)a.x +
-                                   ((size_t)n * segments + s) * SEGMENT_HALVES) + lane;
+                                   ((size_t)min(group0 + n, groups - 1) * segments + s) *
+                                       SEGMENT_HALVES) + lane;
         float c[N][4] = {};
         multiply<F, N>(w, w8, x, c);
 #pragma unroll
@@ -83,7 +85,7 @@ template <class F, int N> __device__ void few(const struct cuda_mma &a) {
     for (uint32_t i = threadIdx.x; i < TILE * 8 * N; i += blockDim.x) {
         float sum = part[i];
         for (uint32_t s = 1; s < segments; s++) sum += part[(size_t)s * TILE * 8 * N + i];
-        put(a, m, row0 + i / (8 * N), i % (8 * N), sum);
+        put(a, m, row0 + i / (8 * N), group0 * GROUP + i % (8 * N), sum);
     }
 }
 
@@ -114,8 +116,16 @@ __device__ void many(const struct cuda_mma &a) {
     uint32_t row0 = (block * WARPS + threadIdx.x / WARP) * TILE * TILES;
     uint32_t group0 = blockIdx.x * GROUPS;
     float sum[TILES][GROUPS][4] = {};
+    auto ask = [&](uint32_t s) {
+        for (int m = 0; m < TILES && s < segments; m++) {
+            weights<F>::ask(row_at(of, row0 + m * TILE + g), a.cols, s, t);
+            weights<F>::ask(row_at(of, row0 + m * TILE + g + 8), a.cols, s, t);
+        }
+    };
+    for (uint32_t s = 0; s < AHEAD; s++) ask(s);
     fetch<GROUPS>(a, group0, segments, 0, tile);
     for (uint32_t s = 0; s < segments; s++) {
+        ask(s + AHEAD);
         if (s + 1 < segments)
             fetch<GROUPS>(a, group0, segments, s + 1, tile + (s + 1) % 2 * TILE_HALVES);
         if (s + 1 < segments) copies_wait<1>();

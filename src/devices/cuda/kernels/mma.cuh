@@ -45,25 +45,18 @@ __device__ struct two expand(uint32_t codes, float offset, __half2 scale, __half
 
 template <class F> struct weights; /* load(), then quad(j); ask() brings what load() reads to L2 */
 
-__device__ void ask(const uint8_t *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
-
 __device__ uint4 load16(const uint8_t *p) { return __ldg((const uint4 *)p); }
 
-/* The scales and mins of sub-blocks 2 t and 2 t + 1, as in q4_k.h, from a block's first 16 bytes. */
+/* The scales and mins of sub-blocks 2 t and 2 t + 1, from a block's first 16 bytes: two bytes at a
+ * time, the first four sub-blocks' six bits whole, the others' in two parts (q4_k_scale_min()). */
 __device__ void scales_of(const uint4 &head, uint32_t t, float by, __half2 scale[2], __half2 min[2]) {
-    const uint8_t scales[12] = {
-        (uint8_t)head.y, (uint8_t)(head.y >> 8), (uint8_t)(head.y >> 16), (uint8_t)(head.y >> 24),
-        (uint8_t)head.z, (uint8_t)(head.z >> 8), (uint8_t)(head.z >> 16), (uint8_t)(head.z >> 24),
-        (uint8_t)head.w, (uint8_t)(head.w >> 8), (uint8_t)(head.w >> 16), (uint8_t)(head.w >> 24)};
+    uint32_t shift = t % 2 * 16, y = head.y >> shift, z = head.z >> shift, w = head.w >> shift;
+    uint32_t s = t < 2 ? y & 0x3f3f : (w & 0x0f0f) | (y >> 2 & 0x3030);
+    uint32_t m = t < 2 ? z & 0x3f3f : (w >> 4 & 0x0f0f) | (z >> 2 & 0x3030);
     float2 d = __half22float2(half2_of(head.x));
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t s = 0, m = 0;
-        /* Constant places in `scales`, so that it stays in registers. */
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            if (k == t) q4_k_scale_min(scales, 2 * k + i, &s, &m);
-        scale[i] = twice(d.x * (float)(int)s * by);
-        min[i] = twice(d.y * (float)(int)m * by);
+        scale[i] = twice(d.x * (float)(s >> 8 * i & 255) * by);
+        min[i] = twice(d.y * (float)(m >> 8 * i & 255) * by);
     }
 }
 

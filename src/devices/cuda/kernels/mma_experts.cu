@@ -48,10 +48,11 @@ __device__ const __half *halves_of(const struct cuda_mma_experts &a, uint32_t se
            (row % GROUP * 4 + t) * 8;
 }
 
-__device__ void put(const struct cuda_mma_experts &a, const struct matrix &m,
-                    const struct cuda_tile &tile, uint32_t r, uint32_t i, float v) {
+/* by: what undoes the scales of the row of x and of the matrix. */
+__device__ void put(const struct matrix &m, const struct cuda_tile &tile, uint32_t r, uint32_t i,
+                    float v, float by) {
     if (r >= m.rows || i >= tile.count) return;
-    v *= a.scale[row_of(a, tile, i)] * m.undo;
+    v *= by;
     m.y[(size_t)(tile.first + i) * m.rows + r] = m.bias ? v + m.bias[r] : v;
 }
 
@@ -79,8 +80,14 @@ template <class F> __device__ void few(const struct cuda_mma_experts &a) {
         return;
     }
     const struct matrix m(of, tile.expert);
+    uint32_t warps = blockDim.x / WARP;
+    for (uint32_t i = threadIdx.x / WARP + warps; i < a.stack * segments; i += warps) {
+        uint32_t r = row0 + i / segments * TILE + g, s = i % segments;
+        weights<F>::ask(m.row(r), a.cols, s, t);
+        weights<F>::ask(m.row(r + 8), a.cols, s, t);
+    }
     const __half *halves = halves_of(a, segments, row_of(a, tile, g), t);
-    for (uint32_t i = threadIdx.x / WARP; i < a.stack * segments; i += blockDim.x / WARP) {
+    for (uint32_t i = threadIdx.x / WARP; i < a.stack * segments; i += warps) {
         uint32_t r = row0 + i / segments * TILE + g, s = i % segments;
         struct weights<F> w, w8;
         w.load(m.row(r), a.cols, s, t, m.by);
@@ -100,18 +107,25 @@ template <class F> __device__ void few(const struct cuda_mma_experts &a) {
         const float *from = part + (size_t)stack * segments * PART + at;
         float sum = from[0];
         for (uint32_t s = 1; s < segments; s++) sum += from[(size_t)s * PART];
-        put(a, m, tile, row0 + stack * TILE + at % TILE, at / TILE, sum);
+        put(m, tile, row0 + stack * TILE + at % TILE, at / TILE, sum,
+            a.scale[row_of(a, tile, at / TILE)] * m.undo);
     }
 }
 
-/* Up to 48: a block is 8 warps of 16 rows, times 8 GROUPS pairs, whose activations of a segment lie
+/* Up to 40: a block is 8 warps of 16 rows, times 8 GROUPS pairs, whose activations of a segment lie
  * in shared memory, those of the next on their way. */
-enum { WARPS = 8, HEIGHT = 48 };
+enum { WARPS = 8, HEIGHT = 40 };
+struct many_room {
+    uint32_t row[HEIGHT]; /* of x */
+    float by[HEIGHT];     /* see put() */
+    __half x[1];          /* [2][GROUPS][SEGMENT_HALVES] */
+};
+extern __shared__ __align__(16) uint8_t many_shared[];
 
 template <class F, int GROUPS>
 __device__ void many(const struct cuda_mma_experts &a, const struct cuda_tile &tile,
-                     const struct matrix &m, uint32_t row0, const uint32_t rows[HEIGHT]) {
-    extern __shared__ __align__(16) __half room[]; /* [2][GROUPS][SEGMENT_HALVES] */
+                     const struct matrix &m, uint32_t row0) {
+    struct many_room &room = *(struct many_room *)many_shared;
     static_assert(WARPS * WARP * 8 == SEGMENT_HALVES, "a thread copies 16 bytes of each group");
     uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     uint32_t segments = (a.cols + SEGMENT - 1) / SEGMENT;
@@ -119,10 +133,10 @@ __device__ void many(const struct cuda_mma_experts &a, const struct cuda_tile &t
     row0 += threadIdx.x / WARP * TILE;
     const uint8_t *first = m.row(row0 + g), *second = m.row(row0 + g + 8);
     auto fetch = [&](uint32_t s) {
-        __half *to = room + s % 2 * GROUPS * SEGMENT_HALVES + threadIdx.x * 8;
+        __half *to = room.x + s % 2 * GROUPS * SEGMENT_HALVES + threadIdx.x * 8;
 #pragma unroll
         for (int n = 0; n < GROUPS; n++)
-            copy16(to + n * SEGMENT_HALVES, halves_of(a, segments, rows[n * GROUP + g], t) + at +
+            copy16(to + n * SEGMENT_HALVES, halves_of(a, segments, room.row[n * GROUP + g], t) + at +
                                                 (size_t)s * SEGMENT_HALVES);
         copies_end();
     };
@@ -149,7 +163,7 @@ __device__ void many(const struct cuda_mma_experts &a, const struct cuda_tile &t
         const uint4 *x[GROUPS];
 #pragma unroll
         for (int n = 0; n < GROUPS; n++)
-            x[n] = (const uint4 *)(room + (s % 2 * GROUPS + n) * SEGMENT_HALVES) + lane;
+            x[n] = (const uint4 *)(room.x + (s % 2 * GROUPS + n) * SEGMENT_HALVES) + lane;
         float c[GROUPS][4] = {};
         multiply<F, GROUPS>(w, w8, x, c);
 #pragma unroll
@@ -161,13 +175,14 @@ __device__ void many(const struct cuda_mma_experts &a, const struct cuda_tile &t
 #pragma unroll
     for (int n = 0; n < GROUPS; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            put(a, m, tile, row0 + g + i / 2 * 8, n * GROUP + 2 * t + i % 2, sum[n][i]);
+        for (int i = 0; i < 4; i++) {
+            uint32_t at = n * GROUP + 2 * t + i % 2;
+            put(m, tile, row0 + g + i / 2 * 8, at, sum[n][i], room.by[at]);
+        }
 }
 
 /* As few groups as the tile has. */
 template <class F> __device__ void many_of(const struct cuda_mma_experts &a) {
-    __shared__ uint32_t rows[HEIGHT];
     if (blockIdx.x >= *a.tiles) return;
     const struct cuda_tile tile = a.tile[blockIdx.x];
     uint32_t block = blockIdx.y, groups = (tile.count + GROUP - 1) / GROUP;
@@ -178,11 +193,16 @@ template <class F> __device__ void many_of(const struct cuda_mma_experts &a) {
         return;
     }
     const struct matrix m(of, tile.expert);
-    if (threadIdx.x < HEIGHT) rows[threadIdx.x] = row_of(a, tile, threadIdx.x);
+    struct many_room &room = *(struct many_room *)many_shared;
+    if (threadIdx.x < HEIGHT) {
+        uint32_t row = row_of(a, tile, threadIdx.x);
+        room.row[threadIdx.x] = row;
+        room.by[threadIdx.x] = a.scale[row] * m.undo;
+    }
     __syncthreads();
-    if (groups <= 2) many<F, 2>(a, tile, m, row0, rows);
-    else if (groups <= 4) many<F, 4>(a, tile, m, row0, rows);
-    else many<F, 6>(a, tile, m, row0, rows);
+    if (groups <= 2) many<F, 2>(a, tile, m, row0);
+    else if (groups <= 4) many<F, 4>(a, tile, m, row0);
+    else many<F, 5>(a, tile, m, row0);
 }
 
 #define FORMAT(name)                                                                              \
@@ -192,7 +212,7 @@ template <class F> __device__ void many_of(const struct cuda_mma_experts &a) {
         few<format_##name>(a);                                                                    \
     }                                                                                             \
     extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2)                                  \
-        mma_experts_48_##name(const __grid_constant__ struct cuda_mma_experts a) {                \
+        mma_experts_40_##name(const __grid_constant__ struct cuda_mma_experts a) {                \
         take_turn();                                                                              \
         many_of<format_##name>(a);                                                                \
     }
