@@ -98,6 +98,10 @@ typedef struct ob_engine_options {
     uint32_t parallel;      /* sequences running at once; 0 = 8 */
     uint32_t step_tokens;   /* tokens a step may hold at most; 0 = 512 */
     uint32_t step_logits;   /* rows of logits a step may give at most; 0 = 128 */
+    uint32_t queue;         /* requests that may wait while `parallel` run: ob_submit refuses more
+                               with OB_ERR_BUSY; 0 = any number */
+    uint32_t max_gap;       /* milliseconds: prompts are cut into such steps that running answers
+                               get their next token within about that; 0 = no limit */
     /* Called while loading with bytes of the files done and total; may be NULL. */
     void (*progress)(void *user, uint64_t done, uint64_t total);
     void *progress_user;
@@ -305,6 +309,7 @@ typedef struct ob_request_options {
     const int32_t *prompt;  /* copied; at least one token */
     size_t prompt_n;
     uint32_t max_tokens;    /* 0 = to the end of the context */
+    int32_t priority;       /* lower ones are served first; equals as they come */
     ob_sampling sampling;
     const char *const *stop;  /* stop strings, copied; output is cut before the match */
     size_t stop_n;

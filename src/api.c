@@ -118,6 +118,8 @@ PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **ou
         s = chat_set_tool_format(e->chat, options->tool_format, error);
     if (s == OB_OK && !(e->name = model_name(e->source))) s = error_memory(error, "a name", 0);
     if (s == OB_OK) s = loop_open(e->engine, e->tok, &e->loop, error);
+    if (s == OB_OK) loop_set_queue(e->loop, options->queue);
+    if (s == OB_OK) loop_set_gap(e->loop, options->max_gap / 1e3);
     if (s == OB_OK && e->chat)
         loop_set_chat(e->loop, chat_tool_format(e->chat), chat_thought_style(e->chat));
     if (s != OB_OK) ob_engine_close(&e);

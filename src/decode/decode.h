@@ -2,12 +2,13 @@
  *
  * decode.h: face of decode/: the loop that serves requests on one engine. One owner thread runs
  * steps: every running request's next token first, then as many prompt tokens as the step has room
- * for. submit, cancel and release may be called from any thread.
+ * for and the gap between two tokens allows (pace.h). submit, cancel and release may be called from
+ * any thread.
  *
- * Sequences of finished requests are kept while there is room, so that a request which starts with
- * the same tokens does not compute them again. When the KV memory is full the idle ones go first,
- * then the youngest running request gives its pages back and is computed again later: never
- * lost. */
+ * A request begins with what any other, running or finished (prefixes.h), holds of its tokens, and
+ * waits while one that runs is computing more of them. When the KV memory is full the finished
+ * ones' go first, then the last of the least urgent running requests gives its pages back and is
+ * computed again later: never lost. */
 #ifndef DECODE_DECODE_H
 #define DECODE_DECODE_H
 
@@ -30,6 +31,11 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
  * before the first request. Without it these do nothing. */
 void loop_set_chat(struct loop *loop, const struct chat_format *format,
                    const struct chat_thought *style);
+/* Requests that may wait, 0 = any number; before the first one. */
+void loop_set_queue(struct loop *loop, uint32_t requests);
+/* Seconds that running answers may have to wait for a next token while prompts are computed; before
+ * the first request. 0, without it: no limit. */
+void loop_set_gap(struct loop *loop, double seconds);
 /* Cancels everything, joins the thread. Requests not yet released stay valid for ob_release. */
 void loop_close(struct loop **loop);
 
@@ -43,8 +49,8 @@ void loop_release(ob_request **request);
 ob_status loop_grammars(struct loop *loop, struct grammar_vocab **out, ob_error *error);
 const struct sample_vocab *loop_vocab(const struct loop *loop);
 
-/* Runs fn on the owner thread with the engine to itself: nothing else runs meanwhile, and idle
- * sequences have been given back. OB_ERR_BUSY if requests are running. */
+/* Runs fn on the owner thread with the engine to itself: nothing else runs meanwhile, and what
+ * finished requests held has been given back. OB_ERR_BUSY if requests are running. */
 ob_status loop_exclusive(struct loop *loop, ob_status (*fn)(struct engine *, void *, ob_error *),
                          void *arg, ob_error *error);
 /* The same between two steps, whatever else runs. */

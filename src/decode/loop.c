@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loop.c: the owner thread; see decode.h. Shared under `lock`: inbox, job, closing, and each
+ * loop.c: the owner thread; see decode.h. Shared under `lock`: inbox, open, job, closing, and each
  * request's `done`. Everything else is the owner thread's alone.
  *
  * Memory of the loop itself lives until the last request is released (`refs`), so that requests may
@@ -11,14 +11,14 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "decode/pace.h"
+#include "decode/prefixes.h"
 #include "decode/request.h"
 #include "decode/vocab.h"
 
-/* A sequence whose request has ended, kept for a later one with the same beginning. */
-struct idle {
-    struct seq *seq;
-    int32_t *token; /* seq_length(seq) of them, owned */
-    uint64_t used;  /* clock of the last use */
+enum {
+    PREFIXES = 256,     /* ended sequences at most; the KV memory is what limits them */
+    WORTH_WAITING = 16, /* tokens that another request is about to compute */
 };
 
 struct job {
@@ -45,6 +45,8 @@ struct loop {
     os_mutex lock;
     os_cond work, finished;
     struct list inbox;
+    uint32_t open;  /* requests that are not done */
+    uint32_t queue; /* that may wait; 0: any number */
     struct job *job;
     bool closing;
     os_mutex grammars_lock;
@@ -52,27 +54,32 @@ struct loop {
     struct sample_vocab vocab;      /* what it was made of */
     /* the owner thread's */
     struct list waiting, running; /* running: oldest first */
-    struct idle *idle;            /* [parallel] */
-    uint32_t idles;
-    uint64_t clock;
+    struct prefixes prefixes;     /* sequences of requests that have ended */
+    struct pace pace;
     struct engine_item *item; /* [parallel] */
     struct ob_request **of_item;
 };
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void push_back(struct list *list, struct ob_request *r) {
-    struct ob_request **at = &list->first;
-    while (*at) at = &(*at)->next;
-    r->next = NULL;
+static void push_at(struct list *list, struct ob_request **at, struct ob_request *r) {
+    r->next = *at;
     *at = r;
     list->n++;
 }
 
-static void push_front(struct list *list, struct ob_request *r) {
-    r->next = list->first;
-    list->first = r;
-    list->n++;
+static void push_back(struct list *list, struct ob_request *r) {
+    struct ob_request **at = &list->first;
+    while (*at) at = &(*at)->next;
+    push_at(list, at, r);
+}
+
+/* Behind all that are more urgent, and behind those as urgent unless it is `first` of them. */
+static void push_urgent(struct list *list, struct ob_request *r, bool first) {
+    struct ob_request **at = &list->first;
+    while (*at && ((*at)->priority < r->priority || (!first && (*at)->priority == r->priority)))
+        at = &(*at)->next;
+    push_at(list, at, r);
 }
 
 static void take_out(struct list *list, struct ob_request *r) {
@@ -82,69 +89,12 @@ static void take_out(struct list *list, struct ob_request *r) {
     list->n--;
 }
 
+/* The one that gives way: the last of the least urgent. */
 static struct ob_request *last_of(const struct list *list) {
-    struct ob_request *r = list->first;
-    while (r && r->next) r = r->next;
-    return r;
-}
-
-/* ---- idle sequences -------------------------------------------------------------------------- */
-
-static void idle_drop(struct loop *loop, uint32_t i) {
-    seq_free(&loop->idle[i].seq);
-    free(loop->idle[i].token);
-    loop->idle[i] = loop->idle[--loop->idles];
-}
-
-static bool idle_drop_oldest(struct loop *loop) {
-    uint32_t oldest = 0;
-    if (loop->idles == 0) return false;
-    for (uint32_t i = 1; i < loop->idles; i++)
-        if (loop->idle[i].used < loop->idle[oldest].used) oldest = i;
-    idle_drop(loop, oldest);
-    return true;
-}
-
-/* The request's sequence and tokens become an idle entry. */
-static void idle_keep(struct loop *loop, struct ob_request *r) {
-    if (!r->seq) return;
-    if (seq_length(r->seq) == 0) {
-        seq_free(&r->seq);
-        return;
-    }
-    if (loop->idles == engine_parallel(loop->engine)) idle_drop_oldest(loop);
-    loop->idle[loop->idles++] =
-        (struct idle){.seq = r->seq, .token = r->token, .used = ++loop->clock};
-    r->seq = NULL;
-    r->token = NULL;
-    r->tokens = r->token_cap = 0;
-}
-
-/* Tokens of the request that the sequence holds and can be cut back to. */
-static uint32_t common(const struct idle *idle, const struct ob_request *r) {
-    uint32_t n = seq_length(idle->seq), i = 0;
-    if (n > r->tokens - 1)
-        n = r->tokens - 1; /* one token at least is computed: it gives the logits */
-    while (i < n && idle->token[i] == r->token[i]) i++;
-    return seq_kept(idle->seq, i);
-}
-
-/* A sequence that already holds the beginning of the request's tokens. Taking one cuts off what it
- * holds beyond, so it is only taken when that is the smaller part or no new entry would fit. */
-static struct seq *idle_take(struct loop *loop, const struct ob_request *r) {
-    uint32_t best = 0, best_n = 0;
-    for (uint32_t i = 0; i < loop->idles; i++) {
-        uint32_t n = common(&loop->idle[i], r);
-        bool mostly = n >= seq_length(loop->idle[i].seq) - n;
-        if (n > best_n && (mostly || loop->idles == engine_parallel(loop->engine)))
-            best = i, best_n = n;
-    }
-    if (best_n == 0) return NULL;
-    struct seq *seq = loop->idle[best].seq;
-    free(loop->idle[best].token);
-    loop->idle[best] = loop->idle[--loop->idles];
-    seq_truncate(seq, best_n); /* what is missing is computed again with the rest */
-    return seq;
+    struct ob_request *last = list->first;
+    for (struct ob_request *r = last; r; r = r->next)
+        if (r->priority >= last->priority) last = r;
+    return last;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -158,15 +108,24 @@ static void unref(struct loop *loop) {
     if (loop->grammars) grammar_vocab_close(&loop->grammars);
     free(loop->item);
     free(loop->of_item);
-    free(loop->idle);
     free(loop);
+}
+
+/* The request's sequence and tokens stay for others. */
+static void keep(struct loop *loop, struct ob_request *r) {
+    if (!r->seq) return;
+    prefixes_keep(&loop->prefixes, r->seq, r->token);
+    r->seq = NULL;
+    r->token = NULL;
+    r->tokens = r->token_cap = 0;
 }
 
 /* After the last event: nothing of the engine stays with the request. */
 static void settle(struct loop *loop, struct ob_request *r) {
-    idle_keep(loop, r);
+    keep(loop, r);
     os_lock(&loop->lock);
     r->done = true;
+    loop->open--;
     os_broadcast(&loop->finished);
     os_unlock(&loop->lock);
 }
@@ -185,11 +144,46 @@ static void cancel_wanted(struct loop *loop, struct list *list) {
     }
 }
 
+/* What there is of a request's beginning. */
+struct found {
+    uint32_t entry, held;         /* of loop.prefixes, and tokens it gives */
+    struct ob_request *running;   /* one that holds more, or NULL */
+    uint32_t running_held;
+    bool comes;                   /* one that runs is about to compute more of it */
+};
+
+static struct found find(const struct loop *loop, const struct ob_request *r) {
+    uint32_t n = r->tokens - 1; /* one token at least is computed: it gives the logits */
+    struct found f = {0};
+    f.entry = prefixes_find(&loop->prefixes, r->token, n, &f.held);
+    f.running_held = f.held;
+    uint32_t most = 0;
+    for (struct ob_request *o = loop->running.first; o; o = o->next) {
+        uint32_t common = prefix_common(o->token, o->tokens, r->token, n);
+        uint32_t length = seq_length(o->seq);
+        uint32_t held = seq_kept(o->seq, common < length ? common : length);
+        if (common > length && common > most) most = common;
+        if (held > f.running_held) f.running = o, f.running_held = held;
+    }
+    f.comes = most >= f.running_held + WORTH_WAITING;
+    return f;
+}
+
+/* A sequence that holds what there is. */
+static struct seq *begin(struct loop *loop, const struct found *f) {
+    struct seq *seq = f->running ? seq_fork(f->running->seq, f->running_held) : NULL;
+    if (!seq && f->held) seq = prefixes_use(&loop->prefixes, f->entry, f->held);
+    return seq ? seq : seq_new(loop->engine);
+}
+
+/* Requests that wait, but for those whose beginning another one is computing. */
 static void admit(struct loop *loop) {
-    while (loop->waiting.first && loop->running.n < engine_parallel(loop->engine)) {
-        struct ob_request *r = loop->waiting.first;
-        r->seq = idle_take(loop, r);
-        if (!r->seq) r->seq = seq_new(loop->engine);
+    for (struct ob_request *r = loop->waiting.first, *next; r; r = next) {
+        next = r->next;
+        if (loop->running.n == engine_parallel(loop->engine)) return;
+        struct found found = find(loop, r);
+        if (found.comes) continue;
+        r->seq = begin(loop, &found);
         if (!r->seq) {
             ob_error error;
             error_memory(&error, "a sequence", 0);
@@ -216,24 +210,48 @@ static void add_item(struct loop *loop, uint32_t *items, struct ob_request *r, u
         .seq = r->seq, .id = r->token + at, .n = n, .logits = at + n == r->tokens};
 }
 
-/* One token of everyone who is generating, then prompt tokens, oldest request first. */
+static uint32_t pending(const struct ob_request *r) { return r->tokens - seq_length(r->seq); }
+
+/* Prompts in turn: the more urgent first, else the one with the least left to do, its time waited
+ * taken off, so that short ones pass long ones and nobody waits forever. */
+static bool before(const struct loop *loop, const struct ob_request *a,
+                   const struct ob_request *b) {
+    if (a->priority != b->priority) return a->priority < b->priority;
+    return pending(a) * loop->pace.token_s + a->start_time <
+           pending(b) * loop->pace.token_s + b->start_time;
+}
+
+/* The prompt that comes behind `last` (NULL: the first) in that order. */
+static struct ob_request *next_prompt(const struct loop *loop, const struct ob_request *last) {
+    struct ob_request *best = NULL;
+    bool passed = last == NULL; /* equals come in the list's order */
+    for (struct ob_request *r = loop->running.first; r; r = r->next) {
+        if (r == last) passed = true;
+        if (r == last || pending(r) <= 1) continue;
+        if (last && (passed ? before(loop, r, last) : !before(loop, last, r))) continue;
+        if (!best || before(loop, r, best)) best = r;
+    }
+    return best;
+}
+
+/* One token of everyone who is generating, then prompt tokens as the pace allows. */
 static uint32_t collect(struct loop *loop) {
     uint32_t items = 0, room = engine_step_tokens(loop->engine);
-    for (int prompts = 0; prompts < 2; prompts++)
-        for (struct ob_request *r = loop->running.first; r && room; r = r->next) {
-            uint32_t pending = r->tokens - seq_length(r->seq);
-            if ((pending > 1) != prompts) continue;
-            uint32_t n = pending < room ? pending : room;
-            add_item(loop, &items, r, n);
-            room -= n;
-        }
+    for (struct ob_request *r = loop->running.first; r && room; r = r->next)
+        if (pending(r) == 1) add_item(loop, &items, r, 1), room--;
+    room = pace_room(&loop->pace, items, room);
+    for (struct ob_request *r = NULL; room && (r = next_prompt(loop, r));) {
+        uint32_t n = pending(r) < room ? pending(r) : room;
+        add_item(loop, &items, r, n);
+        room -= n;
+    }
     return items;
 }
 
 static void preempt(struct loop *loop, struct ob_request *r) {
     take_out(&loop->running, r);
     seq_free(&r->seq);
-    push_front(&loop->waiting, r);
+    push_urgent(&loop->waiting, r, true);
 }
 
 /* Items that the KV memory holds, after giving back what can be. The oldest running request alone
@@ -241,11 +259,19 @@ static void preempt(struct loop *loop, struct ob_request *r) {
 static uint32_t collect_fitting(struct loop *loop) {
     uint32_t items;
     while ((items = collect(loop)) && !engine_fits(loop->engine, loop->item, items))
-        if (!idle_drop_oldest(loop)) {
+        if (!prefixes_drop_oldest(&loop->prefixes)) {
             if (loop->running.n == 1) break; /* engine_step says what is wrong */
             preempt(loop, last_of(&loop->running));
         }
     return items;
+}
+
+static void learn(struct loop *loop, uint32_t items, double seconds) {
+    uint32_t answers = 0, prompts = 0;
+    for (uint32_t i = 0; i < items; i++)
+        if (loop->item[i].n == 1) answers++;
+        else prompts += loop->item[i].n;
+    pace_took(&loop->pace, answers, prompts, seconds);
 }
 
 static void step(struct loop *loop) {
@@ -253,7 +279,9 @@ static void step(struct loop *loop) {
     const float *logits;
     uint32_t items = collect_fitting(loop);
     if (items == 0) return;
+    double start = os_seconds();
     ob_status s = engine_step(loop->engine, loop->item, items, &logits, &error);
+    learn(loop, items, os_seconds() - start);
     for (uint32_t i = 0; i < items; i++) {
         struct ob_request *r = loop->of_item[i];
         if (s != OB_OK) {
@@ -278,7 +306,7 @@ static void run_job(struct loop *loop) {
     if (job->exclusive && (loop->running.n || loop->waiting.n)) {
         job->status = error_set(job->error, OB_ERR_BUSY, "requests are running");
     } else {
-        while (job->exclusive && idle_drop_oldest(loop)) {
+        while (job->exclusive && prefixes_drop_oldest(&loop->prefixes)) {
         }
         job->status = job->fn(loop->engine, job->arg, job->error);
     }
@@ -295,7 +323,7 @@ static void *loop_main(void *arg) {
         while (loop->inbox.first) {
             struct ob_request *r = loop->inbox.first;
             take_out(&loop->inbox, r);
-            push_back(&loop->waiting, r);
+            push_urgent(&loop->waiting, r, false);
         }
         if (loop->job) {
             run_job(loop);
@@ -319,8 +347,7 @@ static void *loop_main(void *arg) {
         finish(loop, &loop->running, loop->running.first, OB_FINISH_CANCEL, NULL);
     while (loop->waiting.first)
         finish(loop, &loop->waiting, loop->waiting.first, OB_FINISH_CANCEL, NULL);
-    while (idle_drop_oldest(loop)) {
-    }
+    prefixes_close(&loop->prefixes);
     return NULL;
 }
 
@@ -334,7 +361,6 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
     *loop = (struct loop){.engine = engine,
                           .tok = tok,
                           .refs = 1,
-                          .idle = calloc(parallel, sizeof *loop->idle),
                           .item = calloc(parallel, sizeof *loop->item),
                           .of_item = calloc(parallel, sizeof(struct ob_request *))};
     if (tok) /* tests of steps alone have none */
@@ -344,7 +370,7 @@ ob_status loop_open(struct engine *engine, const struct tok *tok, struct loop **
     os_cond_init(&loop->work);
     os_cond_init(&loop->finished);
     ob_status s = OB_OK;
-    if (!loop->idle || !loop->item || !loop->of_item)
+    if (!loop->item || !loop->of_item || !prefixes_init(&loop->prefixes, PREFIXES))
         s = error_memory(error, "the loop", parallel);
     else if (!os_thread_start(&loop->thread, loop_main, loop))
         s = error_set(error, OB_ERR_MEMORY, "cannot start a thread");
@@ -361,6 +387,10 @@ void loop_set_chat(struct loop *loop, const struct chat_format *format,
     loop->format = format;
     loop->style = style;
 }
+
+void loop_set_queue(struct loop *loop, uint32_t requests) { loop->queue = requests; }
+
+void loop_set_gap(struct loop *loop, double seconds) { loop->pace.gap = seconds; }
 
 void loop_close(struct loop **p) {
     struct loop *loop = *p;
@@ -384,13 +414,21 @@ ob_status loop_submit(struct loop *loop, const ob_request_options *options, ob_r
         if (error) *error = here;
         return here.status;
     }
-    atomic_fetch_add(&loop->refs, 1);
-    *out = r;
+    uint32_t parallel = engine_parallel(loop->engine);
     os_lock(&loop->lock);
-    push_back(&loop->inbox, r);
-    os_signal(&loop->work);
+    bool full = loop->queue && loop->open >= parallel + loop->queue;
+    if (!full) {
+        atomic_fetch_add(&loop->refs, 1);
+        *out = r;
+        loop->open++;
+        push_back(&loop->inbox, r);
+        os_signal(&loop->work);
+    }
     os_unlock(&loop->lock);
-    return OB_OK;
+    if (!full) return OB_OK;
+    request_free(r);
+    return error_set(error, OB_ERR_BUSY, "%u requests run and %u wait: no more are taken now",
+                     parallel, loop->queue);
 }
 
 ob_status loop_grammars(struct loop *loop, struct grammar_vocab **out, ob_error *error) {

@@ -93,6 +93,7 @@ struct ob_request *request_new(struct loop *loop, struct engine *engine, const s
     struct ob_request *r = calloc(1, sizeof *r);
     if (!r) return error_memory(error, "a request", sizeof *r), NULL;
     r->loop = loop;
+    r->priority = o->priority;
     r->prompt_n = r->tokens = (uint32_t)o->prompt_n;
     r->max_tokens = o->max_tokens && o->max_tokens < room ? o->max_tokens : room;
     r->token_cap = r->prompt_n + 256;

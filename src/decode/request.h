@@ -23,6 +23,7 @@ struct ob_request {
     struct ob_request *next; /* in one of the loop's lists */
     int32_t *token;          /* prompt, then what was generated */
     uint32_t tokens, token_cap, prompt_n, max_tokens;
+    int32_t priority;        /* lower: more urgent */
     struct seq *seq;         /* NULL while waiting; holds token[0..seq_length) */
     struct sample_vocab vocab;
     struct sample_chain *chain;

@@ -74,6 +74,10 @@ enum { STATE_SNAPSHOTS = 4 };
 uint32_t seq_truncate(struct seq *seq, uint32_t n);
 /* What seq_truncate would return; changes nothing. */
 uint32_t seq_kept(const struct seq *seq, uint32_t n);
+/* A second sequence with the same first n tokens, or as many as seq_kept(from, n); n is at most the
+ * length. They share the memory of what both have whole. `from` stays as it is. NULL when there is
+ * no memory, also of a state, which is copied. */
+struct seq *seq_fork(const struct seq *from, uint32_t n);
 
 /* ---- steps ---- */
 

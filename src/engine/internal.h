@@ -108,10 +108,10 @@ uint32_t memory_layers(struct engine *e, const ob_engine_options *o, const struc
 
 /* ---- seq.c ---- */
 
-/* Takes the pages for n more tokens; false if the memory does not hold them (then nothing
- * has changed). */
+/* Takes the pages for n more tokens, and copies the one they begin in if others hold it, too. False
+ * if the memory does not hold them (then nothing has changed), or the device failed to copy. */
 bool seq_grow(struct seq *seq, uint32_t n);
-/* Pages n more tokens need in a group beyond those it has. */
+/* Pages n more tokens need in a group beyond those it has for itself. */
 uint32_t seq_needs(const struct seq *seq, uint32_t group, uint32_t n);
 /* Gives back pages that no position from `length` on can see. */
 void seq_leave_window(struct seq *seq);

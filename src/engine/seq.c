@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * seq.c: a sequence's page tables. Invariant: for each group, pages [first, end) are held, and
- * cover every position below `length` that a later position can see. Of a state group that is page
- * 0; its pages 1 .. snapshots are copies of it, which no step sees. */
+ * seq.c: a sequence's page tables. Invariants:
+ * - for each group, pages [first, end) are held, and cover every position below `length` that a
+ *   later position can see. Of a state group that is page 0; its pages 1 .. snapshots are copies of
+ *   it, which no step sees and nothing changes;
+ * - a page is written only while one sequence holds it. Page 0 of a state group is never shared; of
+ *   the others the one that position `length` falls into may be, and is copied by whoever appends
+ *   first. */
 #include <stdlib.h>
 
 #include "engine/internal.h"
@@ -44,8 +48,12 @@ struct seq *seq_new(struct engine *engine) {
     return seq;
 }
 
+static struct pages *pool_of(const struct seq *seq, uint32_t g) {
+    return &seq->engine->group[g].pages;
+}
+
 static void give(struct seq *seq, uint32_t g, uint32_t i) {
-    pages_give(&seq->engine->group[g].pages, seq->page[g][i]);
+    pages_give(pool_of(seq, g), seq->page[g][i]);
     seq->page[g][i] = NO_PAGE;
 }
 
@@ -148,18 +156,43 @@ void seq_admit(struct seq *seq, uint32_t length) {
     seq->admitted = length;
 }
 
+/* The page that the entry of position `length` falls into, if it is there and others hold it, too;
+ * else NO_PAGE. */
+static uint32_t shared_end(const struct seq *seq, uint32_t g) {
+    const struct cache_group *group = group_of(seq, g);
+    if (group->kind == CACHE_STATE) return NO_PAGE;
+    uint32_t i = cache_entries(group, seq->length) / PAGE_TOKENS;
+    bool shared = i < seq->end[g] && i >= seq->first[g] &&
+                  pages_is_shared(pool_of(seq, g), seq->page[g][i]);
+    return shared ? i : NO_PAGE;
+}
+
 uint32_t seq_needs(const struct seq *seq, uint32_t g, uint32_t n) {
     uint32_t want = pages_for(group_of(seq, g), seq->length + n);
-    return want > seq->end[g] ? want - seq->end[g] : 0;
+    uint32_t more = want > seq->end[g] ? want - seq->end[g] : 0;
+    return more + (n > 0 && shared_end(seq, g) != NO_PAGE);
+}
+
+static bool own_end(struct seq *seq, uint32_t g) {
+    uint32_t i = shared_end(seq, g);
+    if (i == NO_PAGE) return true;
+    uint32_t page = pages_take(pool_of(seq, g));
+    if (page == NO_PAGE) return false;
+    bool ok = engine_parts_copy_page(seq->engine, g, page, seq->page[g][i]);
+    pages_give(pool_of(seq, g), ok ? seq->page[g][i] : page);
+    if (ok) seq->page[g][i] = page;
+    return ok;
 }
 
 bool seq_grow(struct seq *seq, uint32_t n) {
-    struct engine *e = seq->engine;
+    const struct engine *e = seq->engine;
     for (uint32_t g = 0; g < e->groups; g++)
         if (seq_needs(seq, g, n) > e->group[g].pages.free_count) return false;
-    for (uint32_t g = 0; g < e->groups; g++)
+    for (uint32_t g = 0; g < e->groups; g++) {
+        if (!own_end(seq, g)) return false;
         for (uint32_t more = seq_needs(seq, g, n); more; more--)
-            seq->page[g][seq->end[g]++] = pages_take(&e->group[g].pages);
+            seq->page[g][seq->end[g]++] = pages_take(pool_of(seq, g));
+    }
     return true;
 }
 
@@ -205,4 +238,50 @@ uint32_t seq_truncate(struct seq *seq, uint32_t n) {
         if (n == 0) seq->first[g] = seq->end[g] = 0;
     }
     return seq->length = n;
+}
+
+/* ---- two that begin alike ---- */
+
+/* Snapshots are shared, the state itself is copied. */
+static bool fork_states(struct seq *to, const struct seq *from) {
+    const struct engine *e = to->engine;
+    uint32_t n = 0;
+    if (!states_fit(e)) return false;
+    for (; n < from->snapshots && from->snapshot[n] <= to->length; n++)
+        to->snapshot[n] = from->snapshot[n];
+    to->snapshots = n;
+    for (uint32_t g = 0; g < e->groups; g++) {
+        if (group_of(to, g)->kind != CACHE_STATE) continue;
+        for (uint32_t i = 1; i <= n; i++)
+            pages_share(pool_of(to, g), to->page[g][i] = from->page[g][i]);
+        to->page[g][0] = pages_take(pool_of(to, g));
+        to->end[g] = 1;
+    }
+    bool now = to->length == from->length;
+    for (uint32_t g = 0; g < e->groups; g++)
+        if (group_of(to, g)->kind == CACHE_STATE &&
+            !engine_parts_copy_page(e, g, to->page[g][0], from->page[g][now ? 0 : n]))
+            return false;
+    return true;
+}
+
+struct seq *seq_fork(const struct seq *from, uint32_t n) {
+    struct engine *e = from->engine;
+    struct seq *seq = seq_new(e);
+    if (!seq) return NULL;
+    seq->admitted = from->admitted;
+    n = seq_kept(from, n);
+    if (n == 0) return seq;
+    seq->length = n;
+    for (uint32_t g = 0; g < e->groups; g++) {
+        if (group_of(seq, g)->kind == CACHE_STATE) continue;
+        uint32_t end = pages_for(group_of(seq, g), n);
+        seq->first[g] = seq->end[g] = from->first[g];
+        for (; seq->end[g] < end; seq->end[g]++)
+            pages_share(pool_of(seq, g),
+                        seq->page[g][seq->end[g]] = from->page[g][seq->end[g]]);
+    }
+    if (has_state(e) && !fork_states(seq, from)) seq_free(&seq);
+    else seq_leave_window(seq);
+    return seq;
 }

@@ -53,7 +53,8 @@ ob_status engine_step(struct engine *e, const struct engine_item *item, uint32_t
         .id = e->id, .pos = e->pos, .row = e->row, .seq = e->step_seq, .seqs = items};
     for (uint32_t i = 0; i < items; i++) {
         struct seq *seq = item[i].seq;
-        seq_grow(seq, item[i].n);
+        if (!seq_grow(seq, item[i].n))
+            return error_set(error, OB_ERR_IO, "cannot copy a page of the KV memory");
         e->step_seq[i] = (struct step_seq){.first = step.tokens,
                                            .count = item[i].n,
                                            .past = seq->length,

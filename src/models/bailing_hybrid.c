@@ -40,7 +40,6 @@ static value_id bounded(struct build *b, value_id f) {
 
 static ob_status derive(struct build *b, ob_error *error) {
     build_has(b, NULL, "rope_theta"); /* older files' name, beside rope_parameters */
-    if (build_has(b, NULL, "mlp_layer_types")) b->hp->dense_layers = 0; /* which go first */
     return kda_derive(b, error);
 }
 

@@ -78,7 +78,7 @@ const struct recipe model_jamba = {
     .hf_class = "JambaForCausalLM",
     KEYS(decoder_keys, moe_keys, mamba_keys, keys),
     TENSORS(decoder_ends, hybrid_feed_forward, tensors, decoder_attention_tensors,
-            mamba_tensors),
+            mamba_tensors, mamba_inner_norms),
     .derive = derive,
     .layer = layer,
 };

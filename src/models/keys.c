@@ -97,19 +97,29 @@ static void look_blocked(struct build *b, char *key) {
 
 /* ---- reading ---- */
 
-const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
-                      size_t size) {
-    for (const char *p = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf; p && *p;) {
+/* The first of these paths that the source has; of config.json that the file has, or that has a
+ * default. */
+static const char *find_key(struct build *b, const char *paths, bool said, char *scratch,
+                            size_t size) {
+    for (const char *p = paths; p && *p;) {
         size_t n = strcspn(p, "|");
         if (n < size) {
             memcpy(scratch, p, n);
             scratch[n] = 0;
-            if (source_has(b->meta, scratch)) return ask(b, scratch), scratch;
+            if (said ? source_says(b->meta, scratch) : source_has(b->meta, scratch))
+                return ask(b, scratch), scratch;
             look_blocked(b, scratch);
         }
         p += n + (p[n] == '|');
     }
     return NULL;
+}
+
+const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
+                      size_t size) {
+    const char *paths = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf;
+    const char *key = find_key(b, paths, true, scratch, size);
+    return key ? key : find_key(b, paths, false, scratch, size);
 }
 
 bool build_has(struct build *b, const char *gguf, const char *hf) {
@@ -460,6 +470,8 @@ static void check_layer_types(struct build *b) {
 }
 
 ob_status load_keys(struct build *b, ob_error *error) {
+    const char *null = source_wrong_null(b->meta);
+    if (null) return REFUSE(b, null, error, "is null");
     for (const struct key *const *table = b->recipe->keys; *table; table++)
         for (const struct key *k = *table; k->gguf || k->hf; k++) {
             ob_status s = read_key(b, k, error);

@@ -97,7 +97,8 @@ struct recipe {
     const char *also_gguf;   /* another that files of the family say */
     bool gguf_lists_recurrent; /* which layers are, a list says; else those without key heads */
     const char *written_as;  /* another row's, by whose name llama.cpp reads such models, too */
-    const char *model_type;  /* config.json's; further ones in also_type */
+    const char *model_type;  /* config.json's; further ones, separated by '|', in
+                                also_type */
     const char *also_type;
     const char *when;        /* config.json's flag that must be true, "is_decoder": before others of
                                 the same type. NULL: none */
@@ -163,10 +164,11 @@ struct weight *build_weight(struct build *b, const char *name);
 struct weight *build_global(struct build *b, const char *name);
 
 /* Metadata, in either spelling; paths of config.json, and keys of GGUF, may be alternatives
- * separated by '|', the first that the source has counts. What a recipe asks for is remembered: see
- * keys.c on keys that nobody asked for. NULL, 0 or false: there is none (or null), or it is of
- * another kind: no number or an infinite one, a list where one value is wanted. Such a key is
- * remembered, and model_open refuses the model by its name, unless it was read as another kind. */
+ * separated by '|', the first that the file has counts, and then the first that has a default in
+ * its class (format/hf_defaults.h). What a recipe asks for is remembered: see keys.c on keys that
+ * nobody asked for. NULL, 0 or false: there is none (or null), or it is of another kind: no number
+ * or an infinite one, a list where one value is wanted. Such a key is remembered, and model_open
+ * refuses the model by its name, unless it was read as another kind. */
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size);
 bool build_has(struct build *b, const char *gguf, const char *hf);

@@ -711,7 +711,8 @@ static ob_status skip_towers(struct finder *f, ob_error *error) {
         "visual.", "vqmodel.",
     };
     ob_status s = OB_OK;
-    if (!source_has(f->b->source, "text_config.model_type")) return s;
+    struct str inside = source_text_type(f->b->source);
+    if (inside.n == 0 || str_eq(inside, source_architecture(f->b->source))) return s;
     for (size_t i = 0; s == OB_OK && i < sizeof prefix / sizeof prefix[0]; i++)
         s = skip_prefix(f, prefix[i], "not needed for text", error);
     return s;

@@ -81,7 +81,7 @@ static const struct tensor tensors[] = {
 };
 
 static ob_status read_rope(struct build *b, const char *hf, struct rope *rope, ob_error *error) {
-    const struct rope_source from = {.hf = hf, .base = 10000, .scaled = true, .part = 0.5f};
+    const struct rope_source from = {.hf = hf, .base = 10000, .scaled = true};
     return rope_read(b, &from, rope, error);
 }
 

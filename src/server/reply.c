@@ -10,9 +10,10 @@ static const struct {
     unsigned status;
     const char *type;
 } types[] = {
-    {REPLY_BAD_REQUEST, "invalid_request_error"}, {REPLY_FORBIDDEN, "permission_error"},
-    {REPLY_NOT_FOUND, "not_found_error"},         {REPLY_BAD_METHOD, "invalid_request_error"},
-    {REPLY_TOO_LONG, "invalid_request_error"},    {REPLY_UNAVAILABLE, "unavailable_error"},
+    {REPLY_BAD_REQUEST, "invalid_request_error"}, {REPLY_NO_KEY, "authentication_error"},
+    {REPLY_FORBIDDEN, "permission_error"},        {REPLY_NOT_FOUND, "not_found_error"},
+    {REPLY_BAD_METHOD, "invalid_request_error"},  {REPLY_TOO_LONG, "invalid_request_error"},
+    {REPLY_UNAVAILABLE, "unavailable_error"},
 };
 
 static const char *type_of(unsigned status) {
@@ -57,6 +58,7 @@ void reply_ob_error(struct http_exchange *x, const ob_error *error) {
     char line[1024];
     unsigned status = reply_status_of(error);
     ob_error_line(error, line, sizeof line);
+    if (error->status == OB_ERR_BUSY) http_set_header(x, "Retry-After", "1");
     bool field = error->where[0] && !error->file[0]; /* else a place in a file */
     reply_json(x, status, reply_error_json(status, NULL, line, field ? error->where : NULL, NULL));
 }

@@ -2,7 +2,7 @@
  * route.c: see route.h. */
 #include "server/route.h"
 
-#include <strings.h>
+#include <string.h>
 
 static const struct route *const routes[] = {
 #define ROUTE(name) &route_##name,
@@ -27,57 +27,5 @@ const struct route *route_find(const char *method, const char *path, const char 
         if (strcmp(routes[i]->method, method) == 0) return routes[i];
         *allowed = routes[i]->method;
     }
-    return NULL;
-}
-
-/* ---- who may ask ----------------------------------------------------------------------------- */
-
-/* "name:port", "[v6]:port" without the port. */
-static struct str without_port(struct str authority) {
-    size_t n = 0;
-    if (authority.n && authority.p[0] == '[')
-        while (n < authority.n && authority.p[n] != ']') n++;
-    while (n < authority.n && authority.p[n] != ':') n++;
-    return (struct str){authority.p, n};
-}
-
-static bool same_ignoring_case(struct str a, const char *b) {
-    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
-}
-
-/* 127.x.x.x in digits alone: 127.example.org is somebody else's. */
-static bool is_loopback_v4(struct str name) {
-    unsigned number[4] = {0};
-    size_t at = 0;
-    for (size_t i = 0; i < 4; i++) {
-        size_t start = at;
-        for (; at < name.n && name.p[at] >= '0' && name.p[at] <= '9' && at < start + 3; at++)
-            number[i] = number[i] * 10 + (unsigned)(name.p[at] - '0');
-        if (at == start || number[i] > 255) return false;
-        if (i < 3 && (at == name.n || name.p[at++] != '.')) return false;
-    }
-    return at == name.n && number[0] == 127;
-}
-
-static bool is_loopback(struct str authority) {
-    struct str name = without_port(authority);
-    return same_ignoring_case(name, "localhost") || str_is(name, "[::1]") || is_loopback_v4(name);
-}
-
-bool route_trusts_origin(const struct http_request *request) {
-    const char *authority = request->origin ? strstr(request->origin, "://") : NULL;
-    if (!authority) return false; /* none, or "null": a page of unknown origin */
-    authority += 3;
-    return is_loopback(str_of(authority)) ||
-           (request->host && strcasecmp(authority, request->host) == 0);
-}
-
-const char *route_refuses(const struct http_request *request, const struct route *route,
-                          bool loopback_only) {
-    if (loopback_only && request->host && !is_loopback(str_of(request->host)))
-        return "the Host header names another machine than this";
-    bool for_all = route && route->for_all_pages;
-    if (!for_all && request->origin && !route_trusts_origin(request))
-        return "pages of this Origin may not use the server";
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * route.h: the routes of routes.def, and who may ask: pure functions over a request. */
+ * route.h: the routes of routes.def. Who may ask is access.h's. */
 #ifndef SERVER_ROUTE_H
 #define SERVER_ROUTE_H
 
@@ -16,7 +16,7 @@ struct route {
      * loaded; otherwise on an I/O thread, at any time. */
     void (*handle)(struct server *server, struct http_exchange *x);
     bool needs_model;
-    bool for_all_pages; /* answers whatever the Origin */
+    bool for_all; /* answers whatever the Origin, and without a key */
 };
 
 #define ROUTE(name) extern const struct route route_##name;
@@ -25,13 +25,5 @@ struct route {
 
 /* HEAD counts as GET. NULL if there is none; *allowed is then a method of the path, or NULL. */
 const struct route *route_find(const char *method, const char *path, const char **allowed);
-
-/* Whether a browser's page could be behind this request that has no business here: a Host that is
- * not of this machine although the server listens to nobody else (DNS rebinding), or an Origin of
- * another site, unless the route (NULL: none) is for all. Returns the reason, or NULL. */
-const char *route_refuses(const struct http_request *request, const struct route *route,
-                          bool loopback_only);
-/* An Origin that is this machine's or the server's own: it may read the answers. */
-bool route_trusts_origin(const struct http_request *request);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "server/access.h"
 #include "server/clean.h"
 #include "server/internal.h"
 #include "server/reply.h"
@@ -29,6 +30,7 @@ struct server {
     char *model;
     int64_t created;
     struct http *http;
+    struct access access;
     struct queue *queue;
     os_thread loader;
     os_mutex lock;
@@ -152,17 +154,24 @@ static void handle(void *user, struct http_exchange *x) {
         return;
     }
     const struct route *route = route_find(request->method, request->path, &allowed);
-    const char *refusal = route_refuses(request, route, http_is_loopback(server->http));
+    const struct access *access = &server->access;
+    const char *refusal =
+        access_refuses(access, request, route, http_is_loopback(server->http));
     if (refusal) {
         reply_error(x, REPLY_FORBIDDEN, refusal);
         return;
     }
-    if (route_trusts_origin(request)) {
+    if (access_trusts_origin(access, request)) {
         http_set_header(x, "Access-Control-Allow-Origin", request->origin);
         http_set_header(x, "Vary", "Origin");
     }
     if (!route && allowed && request->origin && strcmp(request->method, "OPTIONS") == 0) {
         answer_preflight(x);
+    } else if (!(route && route->for_all) &&
+               !access_has_key(access, http_header(x, "Authorization"),
+                               http_header(x, "X-Api-Key"))) {
+        http_set_header(x, "WWW-Authenticate", "Bearer");
+        reply_error(x, REPLY_NO_KEY, "a key is needed: \"Authorization: Bearer KEY\"");
     } else if (!route) {
         answer_unknown(x, allowed);
     } else if (request->body_state == HTTP_BODY_TOO_LONG) {
@@ -265,7 +274,9 @@ static ob_status serve(struct server *server, ob_error *error) {
     const struct http_options http = {.host = server->options.host, .port = server->options.port,
                                       .body_max = BODY_MAX, .bodies_max = BODIES_MAX,
                                       .handle = handle, .user = server};
-    ob_status s = queue_open(WORKERS, &server->queue, error);
+    ob_status s = access_init(&server->access, server->options.keys, server->options.key_lines,
+                              server->options.origins, error);
+    if (s == OB_OK) s = queue_open(WORKERS, &server->queue, error);
     if (s == OB_OK) s = http_open(&http, &server->http, error);
     if (s != OB_OK) {
         queue_close(&server->queue);
@@ -294,6 +305,7 @@ ob_status server_run(const struct server_options *options, ob_error *error) {
     os_cond_init(&server.empty);
     os_stop_on_signals();
     ob_status s = serve(&server, error);
+    access_free(&server.access);
     os_cond_free(&server.empty);
     os_mutex_free(&server.lock);
     free(server.model);

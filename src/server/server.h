@@ -11,6 +11,9 @@ struct server_options {
     const char *host;         /* a name or address of this machine; NULL: 127.0.0.1 */
     uint16_t port;            /* 0: any free one */
     const char *alias;        /* the model's id in the API; NULL: the file's name without .gguf */
+    const char *keys;         /* requests need one of them; separated by commas; NULL: none */
+    const char *key_lines;    /* further ones, a line each; lines that begin with # are none */
+    const char *origins;      /* whose pages may use the server, separated by commas; "*": all */
     const char *reasoning_format; /* of requests that name none; NULL: "auto" */
     bool limit_reasoning;     /* of requests that do not say: to so many tokens */
     uint32_t reasoning_tokens;

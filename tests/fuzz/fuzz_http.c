@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "sample/sample.h"
+#include "server/access.h"
 #include "server/internal.h"
 #include "server/reply.h"
 
@@ -40,6 +41,9 @@ void http_release(struct http_exchange *x) { x->holds--; }
 void http_wake(struct http_exchange *x) { (void)x; }
 void http_cut(struct http_exchange *x) { (void)x; }
 void http_set_routine(struct http_exchange *x) { (void)x; }
+void http_set_header(struct http_exchange *x, const char *name, const char *value) {
+    check(x && name[0] && value[0]);
+}
 void http_note(struct http_exchange *x, unsigned status, const char *words) {
     check(x && status == 0 && words[0]);
 }
@@ -254,9 +258,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
                     .origin = strsep(&rest, " "), .body = {text + body, size - body}}};
     const char *allowed;
     const struct route *route = route_find(x.request.method, x.request.path, &allowed);
-    bool trusted = route_trusts_origin(&x.request);
-    if (trusted && x.request.host) check(!route_refuses(&x.request, route, false));
-    if (route && !route_refuses(&x.request, route, true)) answer(&x, route);
+    char *lines = strndup(text + body, size - body);
+    struct access access;
+    check(access_init(&access, x.request.host, lines, x.request.origin, NULL) == OB_OK ||
+          access.keys == 0);
+    access_has_key(&access, path, x.request.origin);
+    for (size_t i = 0; i < access.keys; i++) check(access_has_key(&access, NULL, access.key[i]));
+    access_free(&access);
+    free(lines);
+    bool trusted = access_trusts_origin(&access, &x.request);
+    if (trusted && x.request.host) check(!access_refuses(&access, &x.request, route, false));
+    if (route && !access_refuses(&access, &x.request, route, true)) answer(&x, route);
     free(head);
     return 0;
 }

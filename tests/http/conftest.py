@@ -19,8 +19,8 @@ def start_fake():
     """Starts fakes by the name of their model; all must end well."""
     started = []
 
-    def start(model='fake', host='127.0.0.1', port=0):
-        server = Server(BUILD / 'tests/server/fake_server', model, host, str(port))
+    def start(model='fake', host='127.0.0.1', port=0, keys='', origins=''):
+        server = Server(BUILD / 'tests/server/fake_server', model, host, str(port), keys, origins)
         started.append(server)
         return server
     yield start

@@ -556,6 +556,30 @@ def test_every_host_may_be_named_on_an_open_address(start_fake):
     assert server.ask('POST', '/v1/completions', {'prompt': 'x'}, headers).status == 403
 
 
+def test_keys(start_fake):
+    server = start_fake(keys='one,two').wait_ready()
+    ask = {'prompt': 'x'}
+    for headers in {}, {'Authorization': 'Bearer three'}, {'X-Api-Key': ''}:
+        for method, path in ('POST', '/v1/completions'), ('GET', '/v1/models'), ('GET', '/no'):
+            reply = server.ask(method, path, ask if method == 'POST' else None, headers)
+            assert (reply.status, reply.headers['WWW-Authenticate']) == (401, 'Bearer')
+            assert reply.json['error']['type'] == 'authentication_error'
+        assert server.ask('GET', '/health', headers=headers).status == 200
+    for headers in {'Authorization': 'Bearer one'}, {'X-Api-Key': 'two'}:
+        assert server.ask('POST', '/v1/completions', ask, headers).status == 200
+    # A page asks before it sends its key.
+    reply = server.ask('OPTIONS', CHAT, headers={'Origin': 'http://localhost'})
+    assert reply.status == 204
+
+
+def test_other_origins_that_are_allowed(start_fake):
+    server = start_fake(origins='https://a.org').wait_ready()
+    for origin, status in {'https://a.org': 200, 'https://b.org': 403}.items():
+        reply = server.ask('POST', '/v1/completions', {'prompt': 'x'}, {'Origin': origin})
+        assert reply.status == status
+        assert reply.headers['Access-Control-Allow-Origin'] == (origin if status == 200 else None)
+
+
 # ---- clients that leave, or do not read ----------------------------------------------------------
 
 def post(server, body, **options):

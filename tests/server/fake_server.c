@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_server.c: the server over fake_engine.c: fake_server MODEL [HOST [PORT]]; see there what
- * MODEL means. */
+ * fake_server.c: the server over fake_engine.c:
+ * fake_server MODEL [HOST [PORT [KEYS [ORIGINS]]]]; see there what MODEL means. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +16,8 @@ int main(int argc, char **argv) {
     char line[1024];
     struct server_options options = {.host = argc > 2 ? argv[2] : NULL,
                                      .port = argc > 3 ? (uint16_t)atoi(argv[3]) : 0,
+                                     .keys = argc > 4 && argv[4][0] ? argv[4] : NULL,
+                                     .origins = argc > 5 && argv[5][0] ? argv[5] : NULL,
                                      .engine = {.model = argc > 1 ? argv[1] : NULL},
                                      .notice = notice};
     if (server_run(&options, &error) == OB_OK) return 0;

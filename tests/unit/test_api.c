@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 #include <jansson.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +148,7 @@ static void requests_do_not_matter_to_each_other(void **state) {
         together(
             &(ob_engine_options){.model = MODEL, .threads = 2, .parallel = 3, .step_tokens = 16},
             want, t);
+        together(&(ob_engine_options){.model = MODEL, .threads = 2, .max_gap = 1}, want, t);
         /* memory for four pages of 64: requests push each other out and are computed again */
         together(&(ob_engine_options){.model = MODEL, .context = 256, .kv_memory = 4 * 65536}, want,
                  t);
@@ -178,6 +181,126 @@ static void a_cached_prefix_changes_nothing(void **state) {
     same(&longer, &fresh);
     ob_engine_close(&engine);
     buf_free(&first.text), buf_free(&again.text), buf_free(&longer.text), buf_free(&fresh.text);
+}
+
+/* Requests that come together and begin alike: the first computes it, the others take it, and go
+ * their own ways. What one of them held stays for later when another way is taken from it. */
+static void a_common_beginning_is_computed_once(void **state) {
+    (void)state;
+    enum { COMMON = 150, ALL = 200, WAYS = 5 };
+    static struct got want[WAYS], got[WAYS];
+    static int32_t id[WAYS][ALL];
+    ob_request *request[WAYS];
+    ob_engine *engine;
+    for (uint64_t w = 0; w < WAYS; w++) {
+        for (uint64_t i = 0; i < ALL; i++)
+            id[w][i] = (int32_t)(rng_u64(i < COMMON ? 77 : 78 + w, i) % 256);
+        engine = open_engine(&(ob_engine_options){.model = MODEL});
+        ob_request_options o = prompt_options(id[w], ALL, 20, &want[w]);
+        run(engine, &o);
+        ob_engine_close(&engine);
+    }
+    engine = open_engine(&(ob_engine_options){.model = MODEL, .step_tokens = 32});
+    for (int w = 0; w < WAYS; w++) {
+        ob_request_options o = prompt_options(id[w], ALL, 20, &got[w]);
+        request[w] = submit(engine, &o);
+    }
+    for (int w = 0; w < WAYS; w++) ob_release(&request[w]);
+    for (int w = 0; w < WAYS; w++) {
+        same(&got[w], &want[w]);
+        assert_int_equal(got[w].timings.cache_n >= COMMON, w > 0);
+        assert_int_equal(got[w].timings.cache_n + got[w].timings.prompt_n, ALL);
+        buf_free(&got[w].text);
+    }
+    for (int w = 0; w < WAYS; w++) { /* each is still there */
+        ob_request_options o = prompt_options(id[w], ALL, 20, &got[w]);
+        run(engine, &o);
+        same(&got[w], &want[w]);
+        assert_int_equal(got[w].timings.cache_n, ALL - 1);
+        buf_free(&got[w].text), buf_free(&want[w].text);
+    }
+    ob_engine_close(&engine);
+}
+
+/* The order in which requests get their first token; the first one waits there for the others. */
+struct order {
+    os_mutex *gate;
+    unsigned *count, place;
+};
+
+static atomic_bool has_begun;
+
+static void note_first(void *user, const ob_event *event) {
+    struct order *order = user;
+    if (order->place || event->id < 0) return;
+    atomic_store(&has_begun, true);
+    os_lock(order->gate);
+    order->place = ++*order->count;
+    os_unlock(order->gate);
+}
+
+static void urgent_requests_pass(void **state) {
+    (void)state;
+    enum { N = 4 };
+    static const int32_t priority[N] = {0, 5, -1, 0};
+    static const unsigned want[N] = {1, 4, 2, 3};
+    struct order order[N];
+    unsigned count = 0;
+    int32_t id[N][8];
+    ob_request *request[N];
+    struct got none;
+    os_mutex gate;
+    os_mutex_init(&gate);
+    ob_engine *engine = open_engine(&(ob_engine_options){.model = MODEL, .parallel = 1});
+    os_lock(&gate);
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < 8; k++) id[i][k] = 10 * i + k;
+        order[i] = (struct order){.gate = &gate, .count = &count};
+        ob_request_options o = prompt_options(id[i], 8, 2, &none);
+        o.priority = priority[i];
+        o.on_event = note_first;
+        o.user = &order[i];
+        request[i] = submit(engine, &o);
+        while (!atomic_load(&has_begun)) sched_yield(); /* it has the only place */
+    }
+    os_unlock(&gate);
+    for (int i = 0; i < N; i++) ob_release(&request[i]);
+    for (int i = 0; i < N; i++) assert_int_equal(order[i].place, want[i]);
+    ob_engine_close(&engine);
+    os_mutex_free(&gate);
+}
+
+/* One runs, two wait, the next is told to come back; when all is done there is room again. */
+static void a_full_line_is_said(void **state) {
+    (void)state;
+    enum { N = 3 };
+    struct order order[N];
+    unsigned count = 0;
+    const int32_t id[] = {1, 2, 3};
+    ob_request *request[N], *more = NULL;
+    struct got got;
+    ob_error error;
+    os_mutex gate;
+    os_mutex_init(&gate);
+    ob_engine *engine =
+        open_engine(&(ob_engine_options){.model = MODEL, .parallel = 1, .queue = 2});
+    ob_request_options o = prompt_options(id, 3, 2, &got), later = o;
+    o.on_event = note_first;
+    os_lock(&gate);
+    for (int i = 0; i < N; i++) {
+        order[i] = (struct order){.gate = &gate, .count = &count};
+        o.user = &order[i];
+        request[i] = submit(engine, &o);
+    }
+    assert_int_equal(ob_submit(engine, &later, &more, &error), OB_ERR_BUSY);
+    assert_string_equal(error.message, "1 requests run and 2 wait: no more are taken now");
+    os_unlock(&gate);
+    for (int i = 0; i < N; i++) ob_release(&request[i]);
+    run(engine, &later);
+    assert_int_equal(got.finish, OB_FINISH_LENGTH);
+    ob_engine_close(&engine);
+    buf_free(&got.text);
+    os_mutex_free(&gate);
 }
 
 static void a_stop_string_cuts(void **state) {
@@ -412,6 +535,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_do_not_matter_to_each_other),
         cmocka_unit_test(a_cached_prefix_changes_nothing),
+        cmocka_unit_test(a_common_beginning_is_computed_once),
+        cmocka_unit_test(urgent_requests_pass),
+        cmocka_unit_test(a_full_line_is_said),
         cmocka_unit_test(a_stop_string_cuts),
         cmocka_unit_test(cancel_ends_a_request),
         cmocka_unit_test(closing_cancels_what_runs),

@@ -165,6 +165,71 @@ static void rolled_back(void **state) {
     roll_back(make(STATE_SNAPSHOTS));
 }
 
+/* Two sequences that begin alike are each what they are alone, whoever writes first, and when one
+ * is gone. */
+static void forked(void **state) {
+    (void)state;
+    static float other[TOKENS * VOCAB];
+    struct engine *e = make(STATE_SNAPSHOTS);
+    struct seq *a = seq_new(e), *b;
+    feed(e, a, ids, TOKENS, 32, want);
+    for (uint32_t at = 8; at <= 80; at += 8)
+        for (int order = 0; order < 3; order++) {
+            assert_int_equal(seq_truncate(a, 0), 0);
+            feed(e, a, ids, at, 8, NULL);
+            if (order == 2) feed(e, a, others, at + 9, 1, NULL);
+            /* the window of what goes on may have passed `at` */
+            uint32_t kept = seq_kept(a, at);
+            assert_true(kept == at || (order == 2 && kept == 0));
+            assert_non_null(b = seq_fork(a, at));
+            assert_int_equal(seq_length(b), kept);
+            if (order == 0) {
+                feed(e, a, others, TOKENS, 5, other);
+                feed(e, b, ids, TOKENS, 13, got);
+            } else if (order == 1) {
+                feed(e, b, ids, TOKENS, 13, got);
+                feed(e, a, others, TOKENS, 5, other);
+            } else {
+                seq_free(&a);
+                feed(e, b, ids, TOKENS, 1, got);
+                a = seq_new(e);
+            }
+            same_rows(kept, TOKENS);
+            kept = seq_truncate(b, at); /* the one that is left is whole */
+            feed(e, b, ids, TOKENS, 32, got);
+            same_rows(kept, TOKENS);
+            seq_free(&b);
+        }
+    seq_free(&a);
+    close_all(e);
+}
+
+/* What a fork takes: a state, and the page it appends to; not what both have whole. */
+static void forks_share(void **state) {
+    (void)state;
+    struct engine *e = make(0);
+    struct seq *a = seq_new(e), *b;
+    feed(e, a, ids, 70, 32, NULL);
+    uint32_t before[8];
+    for (uint32_t g = 0; g < e->groups; g++) before[g] = e->group[g].pages.free_count;
+    assert_non_null(b = seq_fork(a, 70));
+    for (uint32_t g = 0; g < e->groups; g++) {
+        bool is_state = e->model->graph.group[g].kind == CACHE_STATE;
+        assert_int_equal(e->group[g].pages.free_count, before[g] - is_state);
+        assert_int_equal(seq_needs(b, g, 1), !is_state);
+    }
+    feed(e, b, ids, 71, 1, NULL);
+    for (uint32_t g = 0; g < e->groups; g++) {
+        assert_int_equal(e->group[g].pages.free_count, before[g] - 1);
+        assert_int_equal(seq_needs(a, g, 1), 0); /* it is the only one left */
+    }
+    assert_null(seq_fork(b, 71)); /* no third state */
+    assert_int_equal(seq_length(b), 71);
+    seq_free(&a);
+    seq_free(&b);
+    close_all(e);
+}
+
 /* Layers on a device each compute what they do on one, whatever the steps. */
 static void on_two_devices(void **state) {
     (void)state;
@@ -262,6 +327,8 @@ int main(void) {
     fill_ids();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rolled_back),
+        cmocka_unit_test(forked),
+        cmocka_unit_test(forks_share),
         cmocka_unit_test(on_two_devices),
         cmocka_unit_test(begins_with_zeros),
         cmocka_unit_test(snapshots_are_few_and_spread),

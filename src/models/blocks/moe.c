@@ -194,10 +194,10 @@ static bool is_dense(struct build *b, uint64_t step, uint32_t layer) {
     /* Not all GGUF files have a key for it. */
     if (has_tensor(b, "ffn_gate", layer) && !has_tensor(b, "ffn_gate_inp", layer)) return true;
     if (build_has(b, NULL, "moe_layers")) return !is_listed(b, "moe_layers", layer);
-    if (layer < b->hp->dense_layers || (layer + 1) % step != 0) return true;
-    if (build_u64_at(b, NULL, "moe_layer_end_index", 0, &named) && layer > named) return true;
     struct str type;
     if (build_str_at(b, NULL, "mlp_layer_types", layer, &type)) return str_is(type, "dense");
+    if (layer < b->hp->dense_layers || (layer + 1) % step != 0) return true;
+    if (build_u64_at(b, NULL, "moe_layer_end_index", 0, &named) && layer > named) return true;
     return is_listed(b, "mlp_only_layers", layer);
 }
 

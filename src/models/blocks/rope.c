@@ -56,8 +56,8 @@ static void plain(float *freq, uint32_t half, float base) {
 
 static ob_status scale_llama3(const struct place *p, float *freq, uint32_t half, float factor,
                               float original, ob_error *error) {
-    float low = number_or(p, NULL, "low_freq_factor", 1);
-    float high = number_or(p, NULL, "high_freq_factor", 4);
+    float low = number_or(p, NULL, "low_freq_factor", 0);
+    float high = number_or(p, NULL, "high_freq_factor", 0);
     if (!(low > 0)) return refuse_number(p, NULL, "low_freq_factor", low, "is not above 0", error);
     if (!(high > low))
         return refuse_number(p, NULL, "high_freq_factor", high, "is not above low_freq_factor",
@@ -187,12 +187,12 @@ static ob_status scale_longrope(const struct place *p, struct rope *r, float *fr
     return OB_OK;
 }
 
-/* Where longrope and dynamic scaling begin. */
+/* Where longrope begins: in rope_parameters or beside them, which goes first. */
 static float original_context(const struct place *p) {
     float v = (float)p->b->hp->context;
-    if (!number(p, "{arch}.rope.scaling.original_context_length",
-                "original_max_position_embeddings", &v))
-        build_f32(p->b, NULL, "original_max_position_embeddings", &v);
+    number(p, "{arch}.rope.scaling.original_context_length", "original_max_position_embeddings",
+           &v);
+    build_f32(p->b, NULL, "original_max_position_embeddings", &v);
     return v;
 }
 
@@ -346,16 +346,37 @@ ob_status rope_read_base(struct build *b, float base, ob_error *error) {
 }
 
 ob_status rope_read_by_type(struct build *b, ob_error *error) {
+    return rope_read_parts_by_type(b, 0, error);
+}
+
+ob_status rope_read_parts_by_type(struct build *b, float part, ob_error *error) {
     static const char window_base[] = "{arch}.rope.freq_base_swa";
     ob_status s;
     if (build_has(b, window_base, NULL)) {
         struct rope_source window = {.hf = "", .base_key_hf = "", .base_key_gguf = window_base};
         build_u32(b, "{arch}.rope.dimension_count_swa", NULL, &window.dim);
-        s = rope_read_default(b, error);
+        s = rope_read_part(b, part, error);
         return s == OB_OK ? rope_read(b, &window, &b->hp->rope_window, error) : s;
     }
-    if (!build_has(b, NULL, "rope_parameters.full_attention")) return rope_read_default(b, error);
-    s = read_as(b, "rope_parameters.full_attention", 0, 10000, &b->hp->rope, error);
+    if (!build_has(b, NULL, "rope_parameters.full_attention"))
+        return rope_read_part(b, part, error);
+    s = read_as(b, "rope_parameters.full_attention", part, 10000, &b->hp->rope, error);
     if (s != OB_OK) return s;
-    return read_as(b, "rope_parameters.sliding_attention", 0, 10000, &b->hp->rope_window, error);
+    return read_as(b, "rope_parameters.sliding_attention", part, 10000, &b->hp->rope_window,
+                   error);
+}
+
+ob_status rope_read_where_said(struct build *b, ob_error *error) {
+    static const char *const kind[2] = {"rope_parameters.full_attention",
+                                        "rope_parameters.sliding_attention"};
+    struct hparams *hp = b->hp;
+    bool turns[2] = {build_has(b, NULL, kind[0]), build_has(b, NULL, kind[1])};
+    ob_status s = OB_OK;
+    for (int k = 0; s == OB_OK && k < 2; k++) {
+        struct rope_source from = {.hf = kind[k], .base_key_hf = "rope_theta", .scaled = true};
+        if (turns[k]) s = rope_read(b, &from, k ? &hp->rope_window : &hp->rope, error);
+    }
+    if (!turns[0]) hp->rope = hp->rope_window;
+    for (uint32_t i = 0; i < hp->layers; i++) hp->no_rope[i] = !turns[hp->window[i] > 0];
+    return s;
 }

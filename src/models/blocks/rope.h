@@ -37,5 +37,10 @@ ob_status rope_read_part(struct build *b, float part, ob_error *error);
 /* hp.rope and hp.rope_window: rope_parameters has an object for each kind of layer
  * (full_attention, sliding_attention), or one for both. */
 ob_status rope_read_by_type(struct build *b, ob_error *error);
+/* The same, where only `part` of each head's dimensions turns unless a key says otherwise. */
+ob_status rope_read_parts_by_type(struct build *b, float part, ob_error *error);
+/* Of rope_parameters with an object for each kind of layer: layers of a kind without one do not
+ * turn (hp.no_rope). After windows are known. */
+ob_status rope_read_where_said(struct build *b, ob_error *error);
 
 #endif

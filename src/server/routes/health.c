@@ -11,5 +11,5 @@ static void handle(struct server *server, struct http_exchange *x) {
 }
 
 const struct route route_health = {
-    .method = "GET", .paths = {"/health", "/v1/health"}, .handle = handle, .for_all_pages = true,
+    .method = "GET", .paths = {"/health", "/v1/health"}, .handle = handle, .for_all = true,
 };
