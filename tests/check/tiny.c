@@ -2,6 +2,7 @@
  * tiny.c: see tiny.h. */
 #include "tiny.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,26 @@ void tiny_init(struct tiny *t, struct check_row *row) {
     graph_init(&t->graph, &t->arena);
 }
 
+/* Does the block's largest lie in [low, high]? */
+static bool fits(const struct quant *q, const void *block, float low, float high) {
+    float value[256], top = 0;
+    q->decode(block, value, 1);
+    for (uint32_t i = 0; i < q->block; i++) {
+        if (!(fabsf(value[i]) <= high)) return false;
+        top = fmaxf(top, fabsf(value[i]));
+    }
+    return top >= low;
+}
+
+char *tiny_blocks(struct check_row *row, const struct quant *q, size_t blocks, float low,
+                  float high) {
+    char *data = check_bytes(row, blocks * q->bytes);
+    for (char *block = data; block < data + blocks * q->bytes; block += q->bytes)
+        while (!fits(q, block, low, high))
+            for (uint32_t i = 0; i < q->bytes; i++) block[i] = (char)check_random(row);
+    return data;
+}
+
 struct weight *tiny_weight(struct tiny *t, const struct quant *quant, uint32_t rows,
                            uint32_t cols) {
     struct weight *w = arena_alloc(&t->arena, sizeof *w);
@@ -19,6 +40,10 @@ struct weight *tiny_weight(struct tiny *t, const struct quant *quant, uint32_t r
     w->row_bytes = quant_row_bytes(quant, cols);
     if (strcmp(quant->name, "F32") == 0) {
         w->data = check_input(t->row, (size_t)rows * cols, -1, 1);
+        return w;
+    }
+    if (!quant->encode) {
+        w->data = tiny_blocks(t->row, quant, (size_t)rows * cols / quant->block, 0.25f, 4);
         return w;
     }
     float *values = arena_array(&t->arena, (size_t)rows * cols, sizeof *values);

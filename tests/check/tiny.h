@@ -18,6 +18,10 @@ struct tiny {
 };
 
 void tiny_init(struct tiny *t, struct check_row *row);
+/* Random blocks before a guard page, the largest size of each in [low, high]. */
+char *tiny_blocks(struct check_row *row, const struct quant *quant, size_t blocks, float low,
+                  float high);
+/* Random weights up to 1, or such blocks up to 4 where the format has no encoder. */
 struct weight *tiny_weight(struct tiny *t, const struct quant *quant, uint32_t rows, uint32_t cols);
 struct weight *tiny_experts(struct tiny *t, const struct quant *quant, uint32_t experts,
                             uint32_t rows, uint32_t cols);

@@ -154,20 +154,27 @@ static size_t argument_bytes(const char *name) {
     static const struct { const char *begin; size_t bytes; } kernel[] = {
         {"attention_store", sizeof(struct cuda_store)},
         {"attention_", sizeof(struct cuda_attention)},
+        {"combine", sizeof(struct cuda_combine)},
         {"embed", sizeof(struct cuda_embed)},
         {"glu_row", sizeof(struct cuda_glu_row)},
+        {"group", sizeof(struct cuda_group)},
         {"halve", sizeof(struct cuda_halve)},
         {"index_", sizeof(struct cuda_index)},
         {"linear", sizeof(struct cuda_linear)},
         {"map", sizeof(struct cuda_map)},
+        {"mma_experts_", sizeof(struct cuda_mma_experts)},
         {"mma_", sizeof(struct cuda_mma)},
         {"move", sizeof(struct cuda_move)},
+        {"norm_row", sizeof(struct cuda_norm_row)},
         {"pack", sizeof(struct cuda_pack)},
         {"peak", sizeof(struct cuda_peak)},
         {"rope_store", sizeof(struct cuda_rope_store)},
         {"rope_table", sizeof(struct cuda_rope_table)},
         {"rope", sizeof(struct cuda_rope)},
+        {"route_group", sizeof(struct cuda_route_group)},
+        {"route", sizeof(struct cuda_route)},
         {"rows", sizeof(struct cuda_rows)},
+        {"thin_", sizeof(struct cuda_linear)},
     };
     for (size_t i = 0; i < sizeof kernel / sizeof kernel[0]; i++)
         if (strncmp(name, kernel[i].begin, strlen(kernel[i].begin)) == 0) return kernel[i].bytes;

@@ -63,12 +63,17 @@ struct model {
     uint32_t weights;
 };
 
-static struct weight *weight_new(struct model *m, enum quant_index quant, uint32_t rows) {
+static struct weight *weight_of(struct model *m, enum quant_index quant, uint32_t rows,
+                                uint32_t cols, uint32_t experts) {
     struct weight *w = &m->weight[m->weights++];
-    *w = (struct weight){.name = "w", .quant = quant_list[quant], .rows = rows, .cols = COLS};
-    w->row_bytes = quant_row_bytes(w->quant, COLS);
-    w->data = arena_alloc(&m->arena, rows * w->row_bytes);
+    *w = (struct weight){
+        .name = "w", .quant = quant_list[quant], .rows = rows, .cols = cols, .experts = experts};
+    w->row_bytes = quant_row_bytes(w->quant, cols);
+    w->data = arena_alloc(&m->arena, (experts ? experts : 1) * rows * w->row_bytes);
     return w;
+}
+static struct weight *weight_new(struct model *m, enum quant_index quant, uint32_t rows) {
+    return weight_of(m, quant, rows, COLS, 0);
 }
 
 static void model_make(struct model *m) {
@@ -96,6 +101,29 @@ static void model_make(struct model *m) {
     assert_false(g->failed);
 }
 
+/* Experts between two norms of rows that are wider than heads. */
+enum { WIDE = 512, EXPERTS = 4 };
+
+static void mixture_make(struct model *m) {
+    *m = (struct model){.weights = 0};
+    struct graph *g = &m->graph;
+    graph_init(g, &m->arena);
+    value_id x = graph_embed(g, weight_of(m, QUANT_f32, IDS, WIDE, 0), 1), up[2];
+    value_id h = graph_norm(g, x, weight_of(m, QUANT_f32, 1, WIDE, 0), NULL, NORM_RMS, 1e-5f, WIDE);
+    value_id logits = graph_linear1(g, h, weight_of(m, QUANT_f32, EXPERTS, WIDE, 0), NULL);
+    value_id route = graph_route(g, logits, &(struct route_args){.used = 2});
+    struct weight *w[2] = {weight_of(m, QUANT_q8_0, WIDE, WIDE, EXPERTS),
+                           weight_of(m, QUANT_q8_0, WIDE, WIDE, EXPERTS)};
+    struct weight *down = weight_of(m, QUANT_q8_0, WIDE, WIDE, EXPERTS);
+    graph_linear_experts(g, h, route, 2, w, NULL, up);
+    graph_linear_experts(g, graph_glu(g, up[0], up[1], ACT_SILU), route, 1, &down, NULL, &h);
+    x = graph_add(g, x, graph_combine(g, h, route));
+    h = graph_norm(g, x, weight_of(m, QUANT_f32, 1, WIDE, 0), NULL, NORM_RMS, 1e-5f, WIDE);
+    x = graph_add(g, x, h);
+    g->logits = graph_gather_rows(g, x);
+    assert_false(g->failed);
+}
+
 /* ---- all that an engine has open ---- */
 
 struct session {
@@ -105,11 +133,11 @@ struct session {
     struct device_buffer *kv;
 };
 
-static ob_status session_open_with(struct session *s, struct device_options options,
-                                   ob_error *error) {
+static ob_status session_open_model(struct session *s, void (*make)(struct model *m),
+                                    struct device_options options, ob_error *error) {
     *s = (struct session){.device = NULL};
     const struct kv_types types = {KV_f16, KV_f16};
-    model_make(&s->m);
+    make(&s->m);
     const size_t bytes = PAGE_TOKENS * 2 * kv_position_bytes(types, COLS / 2, COLS / 2);
     ob_status status = device_cuda.open(&options, &s->device, error);
     for (uint32_t i = 0; i < s->m.weights && status == OB_OK; i++)
@@ -118,6 +146,11 @@ static ob_status session_open_with(struct session *s, struct device_options opti
     const struct device_kv caches = {.type = types, .group = &s->kv, .page_bytes = &bytes};
     if (status != OB_OK) return status;
     return device_cuda.prepare(s->device, &s->m.graph, &caches, TOKENS, TOKENS, &s->plan, error);
+}
+
+static ob_status session_open_with(struct session *s, struct device_options options,
+                                   ob_error *error) {
+    return session_open_model(s, model_make, options, error);
 }
 
 static ob_status session_open(struct session *s, ob_error *error) {
@@ -264,7 +297,7 @@ static uint32_t kernels_in(const char *name, size_t from) {
 static void fusions_are_chosen_once(void **state) {
     (void)state;
     static const struct { const char *kernel; uint32_t fused, alone; } row[] = {
-        {"attention_store", 0, 1}, {"glu_row", 1, 0}, {"halve", 0, 3}, {"map", 1, 3},
+        {"attention_store", 0, 1}, {"glu_row", 1, 0}, {"halve", 2, 3}, {"map", 1, 3},
         {"rope", 0, 2},            {"rope_store", 1, 0}, {"rows", 2, 2}};
     for (int alone = 0; alone < 2; alone++) {
         struct session s;
@@ -276,6 +309,34 @@ static void fusions_are_chosen_once(void **state) {
             assert_int_equal(kernels_in(row[i].kernel, from),
                              alone ? row[i].alone : row[i].fused);
         session_close(&s);
+    }
+}
+
+/* Pairs are grouped on the GPU: by one block with the router, or by another if tokens are many; and
+ * tiles are low or high. What experts give is added up by the norm behind. */
+static void a_mixture_is_routed_on_the_gpu(void **state) {
+    (void)state;
+    enum { MANY = 70 };
+    static const struct { const char *kernel; uint32_t few, many, alone; } row[] = {
+        {"route_group", 1, 0, 1}, {"route", 0, 1, 0},  {"group", 0, 1, 0},
+        {"combine", 0, 0, 1},     {"glu_row", 1, 1, 0}, {"halve", 0, 0, 2},
+        {"map", 1, 1, 3},         {"norm_row", 2, 2, 2}, {"thin_4_f32", 1, 0, 1},
+        {"thin_16_f32", 0, 1, 0},
+        {"linear_experts_q8_0", 0, 0, 0}, {"mma_experts_8_q8_0", 2, 0, 2},
+        {"mma_experts_40_q8_0", 0, 2, 0}};
+    for (int alone = 0; alone < 2; alone++) {
+        struct session s;
+        const struct device_options options = {.unfused = alone != 0};
+        assert_int_equal(session_open_model(&s, mixture_make, options, NULL), OB_OK);
+        for (int many = 0; many < 2 - alone; many++) {
+            size_t from = *traced;
+            assert_int_equal(session_step(&s, 1, 0, many ? MANY : 3, NULL), OB_OK);
+            for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+                assert_int_equal(kernels_in(row[i].kernel, from),
+                                 alone ? row[i].alone : many ? row[i].many : row[i].few);
+        }
+        session_close(&s);
+        assert_int_equal(*used, 0);
     }
 }
 
@@ -295,7 +356,7 @@ static void every_failure_is_said_and_frees_all(void **state) {
             assert_int_not_equal(s, OB_OK);
             assert_true(error.message[0] != 0);
         }
-        assert_int_equal(n, 145); /* calls of a run that may fail, and one */
+        assert_int_equal(n, 149); /* calls of a run that may fail, and one */
     }
 }
 
@@ -528,6 +589,7 @@ int main(void) {
         cmocka_unit_test(buffers_keep_what_is_written),
         cmocka_unit_test(a_step_launches_its_nodes),
         cmocka_unit_test(fusions_are_chosen_once),
+        cmocka_unit_test(a_mixture_is_routed_on_the_gpu),
         cmocka_unit_test(every_failure_is_said_and_frees_all),
         cmocka_unit_test(a_replay_launches_what_plain_steps_do),
         cmocka_unit_test(kernels_of_a_graph_overlap),

@@ -7,11 +7,11 @@
  *     cuda.c     open, memory, buffers
  *     weights.c  weights on the GPU
  *     plan.c     supports, prepare: all memory a step needs
- *     fuse.c     which nodes share a kernel
+ *     fuse.c     which nodes share a kernel; fuse_sums.c: sums and norms
  *     step.c     what a step is, for the kernels
  *     replay.c   a step that was launched before as one CUDA graph
- *     run.c      one step: the nodes in order; linear.c, attention.c, attention_mma.c, index.c,
- *                states.c: theirs
+ *     run.c      one step: the nodes in order; linear.c, experts.c, attention.c, attention_mma.c,
+ *                index.c, states.c: theirs
  *     kernels/   CUDA C
  *
  * Everything goes to one stream, in order; a step waits at its end. The first error of a step stays
@@ -41,7 +41,10 @@ struct cuda_device {
     uint32_t modules;
     CUfunction kernel[CUDA_KERNELS];
     CUfunction linear[QUANT_COUNT], linear_experts[QUANT_COUNT], linear_heads[QUANT_COUNT];
-    struct { CUfunction few, some, more, many; } mma[QUANT_COUNT]; /* NULL: not of this format */
+    struct { CUfunction one, few, many; } thin[QUANT_COUNT]; /* of float formats */
+    struct {
+        CUfunction few, some, more, many, experts_few, experts_many;
+    } mma[QUANT_COUNT]; /* NULL: not of this format */
     void *staging;      /* pinned */
     bool plain;         /* every kernel is launched by itself (replay.c) */
     bool unfused;       /* a node's kernels are its own */
@@ -65,7 +68,8 @@ struct device_buffer {
 struct cuda_weight {
     CUdeviceptr data;
     struct cuda_matrix matrix;
-    float by; /* of mma.cu: the power of two that it is multiplied by; 0: not for it */
+    float by;         /* of mma.cu: the power of two that it is multiplied by; 0: not for it */
+    CUdeviceptr each; /* of mma_experts.cu: those of the matrices; 0: not for it */
 };
 
 enum { CUDA_STAGING = 16 << 20 };
@@ -79,7 +83,9 @@ struct cuda_node {
     bool halved;                            /* of a linear: its input is halved already */
     bool elsewhere;                         /* another node's kernel does it: */
     const struct node *rope[2], *norm[2];   /* of an attention, those of q and k; NULL: none */
-    const struct node *add;                 /* of a linear, what adds its output; NULL: none */
+    const struct node *add;                 /* of a linear, what adds its output; of a norm, what it
+                                               norms the sum of; NULL: none */
+    const struct node *combine;             /* of a norm with an add, what makes an input of that */
 };
 
 enum { CUDA_SPLIT = 128 /* positions that attention sums apart, as in kernels/cache.cuh */ };
@@ -120,7 +126,10 @@ struct device_plan {
     CUdeviceptr values, parts, scratch;
     CUdeviceptr act, act_scale; /* halved inputs of the next linear node */
     size_t parts_bytes, scratch_bytes;
-    struct { CUdeviceptr first, token, expert, pair; } groups;
+    struct {
+        CUdeviceptr token, expert, pair, tile, tiles;
+        uint32_t experts, height; /* of the last route; pairs of a tile */
+    } groups;
     struct { void *host; CUdeviceptr device; size_t bytes; struct cuda_step at; } step_memory;
     void *output[3];           /* pinned: logits, embedding, pooled */
     struct cuda_shape shape;   /* of the step that runs */
@@ -168,6 +177,10 @@ CUdeviceptr cuda_plan_copy(struct device_plan *p, const void *data, size_t bytes
 /* Marks in the nodes what runs together; false: out of memory. */
 bool cuda_fuse(struct device_plan *p);
 
+/* ---- fuse_sums.c ---- */
+bool cuda_fuse_sums(struct device_plan *p); /* the same, behind it */
+size_t cuda_sums_bytes(const struct device_plan *p); /* memory behind the values, at most */
+
 /* ---- step.c ---- */
 /* Puts the step on the GPU, and its shape into the plan; false: noted. */
 bool cuda_step_write(struct device_plan *p, const struct step *step);
@@ -213,13 +226,19 @@ static inline const struct cuda_node *cuda_info(const struct device_plan *p, con
 
 /* ---- the nodes ---- */
 struct cuda_rows cuda_rms_args(const struct device_plan *p, const struct node *n);
+/* By norm_row, which may do what is before it: fuse_sums.c. */
+bool cuda_is_norm_row(const struct device_plan *p, const struct node *n);
+void cuda_add_args(const struct device_plan *p, const struct cuda_node *info,
+                   struct cuda_norm_row *args);
 struct cuda_rope cuda_rope_args(const struct device_plan *p, const struct node *n);
-bool cuda_is_halving(const struct node *n); /* a linear with weights of mma.cu */
+/* A linear, or one of experts, with weights of mma.cu. */
+bool cuda_is_halving(const struct node *n);
 /* Rows of v, to p->act. */
 struct cuda_halve cuda_halve_args(const struct device_plan *p, value_id v);
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows); /* halved inputs */
 void cuda_linear(struct device_plan *p, const struct node *n);
 void cuda_linear_experts(struct device_plan *p, const struct node *n);
+uint32_t cuda_tiles_most(uint32_t pairs, uint32_t experts);
 void cuda_linear_heads(struct device_plan *p, const struct node *n);
 void cuda_route(struct device_plan *p, const struct node *n);
 /* Rows of v, to p->act, by a kernel of their own. */

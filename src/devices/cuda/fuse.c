@@ -134,7 +134,9 @@ static void fuse_rope(struct device_plan *p, const struct use *use, const struct
 static void fuse_add(struct device_plan *p, const struct use *use, uint32_t i) {
     const struct graph *g = p->graph;
     const struct node *n = &g->node[i], *add = n + 1;
-    if (i + 1 == g->nodes || n->outputs != 1 || !cuda_is_halving(n) || add->op != OP_add) return;
+    if (i + 1 == g->nodes || n->op != OP_linear || n->outputs != 1 || !cuda_is_halving(n) ||
+        add->op != OP_add)
+        return;
     value_id out = n->out[0], sum = add->out[0];
     if ((add->in[0] == out) == (add->in[1] == out) || use[out].readers != 1 || is_output(g, out))
         return;

@@ -51,23 +51,42 @@ static bool find_linear(struct cuda_device *d, const char *prefix, CUfunction ou
 enum { SHARED_MAX = 227 << 10 /* bytes a block may have */ };
 
 static bool find_mma(struct cuda_device *d, ob_error *error) {
-    static const struct { enum quant_index quant; const char *few, *some, *more, *many; } row[] = {
-#define FORMAT(name)                                                                     \
-    {QUANT_##name, "mma_8_" #name, "mma_32_" #name, "mma_64_" #name, "mma_many_" #name},
+    enum { EACH = 6 };
+    static const struct { enum quant_index quant; const char *name[EACH]; } row[] = {
+#define FORMAT(name)                                                                      \
+    {QUANT_##name,                                                                        \
+     {"mma_8_" #name, "mma_32_" #name, "mma_64_" #name, "mma_many_" #name,                \
+      "mma_experts_8_" #name, "mma_experts_40_" #name}},
 #include "devices/cuda/kernels/mma.def"
 #undef FORMAT
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        CUfunction f[] = {find(d, row[i].few, error), find(d, row[i].some, error),
-                          find(d, row[i].more, error), find(d, row[i].many, error)};
-        for (size_t k = 0; k < sizeof f / sizeof f[0]; k++) {
-            if (!f[k]) return false;
+        CUfunction f[EACH];
+        for (int k = 0; k < EACH; k++) {
+            if (!(f[k] = find(d, row[i].name[k], error))) return false;
             d->driver->function_set(f[k], CUDA_FUNCTION_SHARED_MAX, SHARED_MAX);
         }
         d->mma[row[i].quant].few = f[0];
         d->mma[row[i].quant].some = f[1];
         d->mma[row[i].quant].more = f[2];
         d->mma[row[i].quant].many = f[3];
+        d->mma[row[i].quant].experts_few = f[4];
+        d->mma[row[i].quant].experts_many = f[5];
+    }
+    return true;
+}
+
+static bool find_thin(struct cuda_device *d, ob_error *error) {
+    static const struct { enum quant_index quant; const char *one, *few, *many; } row[] = {
+        {QUANT_bf16, "thin_1_bf16", "thin_4_bf16", "thin_16_bf16"},
+        {QUANT_f16, "thin_1_f16", "thin_4_f16", "thin_16_f16"},
+        {QUANT_f32, "thin_1_f32", "thin_4_f32", "thin_16_f32"}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        enum quant_index q = row[i].quant;
+        d->thin[q].one = find(d, row[i].one, error);
+        d->thin[q].few = find(d, row[i].few, error);
+        d->thin[q].many = find(d, row[i].many, error);
+        if (!d->thin[q].one || !d->thin[q].few || !d->thin[q].many) return false;
     }
     return true;
 }
@@ -92,7 +111,8 @@ ob_status cuda_images_load(struct cuda_device *d, ob_error *error) {
         if (!(d->kernel[k] = find(d, name[k], error))) return OB_ERR_UNSUPPORTED;
     if (!find_linear(d, "linear", d->linear, error) ||
         !find_linear(d, "linear_experts", d->linear_experts, error) ||
-        !find_linear(d, "linear_heads", d->linear_heads, error) || !find_mma(d, error))
+        !find_linear(d, "linear_heads", d->linear_heads, error) || !find_mma(d, error) ||
+        !find_thin(d, error))
         return OB_ERR_UNSUPPORTED;
     return OB_OK;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear.c: products: of all tokens, of experts, of heads; and routers. See kernels/linear.cu and
- * kernels/mma.cu. */
+ * linear.c: products: of all tokens, of heads. See kernels/linear.cu, thin.cu and mma.cu. */
 #include "devices/cuda/cuda.h"
 
-enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ WARP = 32, GRID_Y = 32768 };
+enum { ROWS = 8, TOKENS = 4, THREADS = 256, /* as in linear.cu */ WARP = 32 };
 
 static const struct cuda_weight *bound(const struct weight *w) { return w->bound; }
 
@@ -26,6 +25,7 @@ enum { SEGMENT = 256, GROUP = 8, TILE = 16, FEW = 8, SOME = 32, MORE = 64 };
 /* A block's tokens and rows, as in mma.cu; of MORE tokens a step has enough blocks only if they are
  * small. */
 enum { MORE_TOKENS = 32, MORE_ROWS = 64, MORE_THREADS = 128, MANY_TOKENS = 64, MANY_ROWS = 256 };
+enum { ENOUGH = 264 /* blocks, two for each SM of an H200 */ };
 enum { SEGMENT_BYTES = GROUP * SEGMENT * 2, SHARED = 200 << 10 };
 
 size_t cuda_act_bytes(uint32_t cols, uint32_t rows) {
@@ -59,7 +59,9 @@ static uint32_t cut(struct cuda_mma *a, uint32_t rows) {
 static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_mma *a) {
     uint32_t part = blocks(a->cols, SEGMENT) * TILE * GROUP * (uint32_t)sizeof(float);
     bool few = a->tokens <= FEW && part <= SHARED;
-    bool some = !few && a->tokens <= SOME && part * (SOME / FEW) <= SHARED;
+    /* Large tiles only where they are enough for all of a large GPU. */
+    bool thin = blocks(a->tokens, MORE_TOKENS) * cut(a, MORE_ROWS) < ENOUGH;
+    bool some = !few && a->tokens <= (thin ? MORE : SOME) && part * (SOME / FEW) <= SHARED;
     if (few || some) {
         /* Segments go round the warps: as many of these as there are, where that is no more than
          * their registers allow; sums are added in order of the segments. */
@@ -67,11 +69,12 @@ static void multiply(struct device_plan *p, enum quant_index quant, struct cuda_
         uint32_t threads = segments > 32 ? 2 * THREADS : THREADS;
         if (few && segments * WARP > threads) threads = segments * WARP;
         if (threads > 2 * THREADS) threads = 2 * THREADS;
-        struct cuda_grid grid = {cut(a, TILE), 1, 1, threads, few ? part : part * (SOME / FEW)};
+        struct cuda_grid grid = {cut(a, TILE), blocks(a->tokens, SOME), 1, threads,
+                                 few ? part : part * (SOME / FEW)};
         cuda_launch(p, few ? p->device->mma[quant].few : p->device->mma[quant].some, grid, a);
         return;
     }
-    if (a->tokens <= MORE) {
+    if (a->tokens <= MORE || blocks(a->tokens, MANY_TOKENS) * cut(a, MANY_ROWS) < ENOUGH) {
         struct cuda_grid grid = {blocks(a->tokens, MORE_TOKENS), cut(a, MORE_ROWS), 1,
                                  MORE_THREADS, 2 * MORE_TOKENS / GROUP * SEGMENT_BYTES};
         cuda_launch(p, p->device->mma[quant].more, grid, a);
@@ -119,9 +122,33 @@ static void multiply_all(struct device_plan *p, const struct node *n) {
 
 bool cuda_is_halving(const struct node *n) {
     bool some = false;
-    for (uint32_t i = 0; n->op == OP_linear && i < n->outputs; i++)
-        some |= bound(n->weight[i])->by > 0;
+    for (uint32_t i = 0; i < n->outputs; i++)
+        some |= (n->op == OP_linear && bound(n->weight[i])->by > 0) ||
+                (n->op == OP_linear_experts && bound(n->weight[i])->each != 0);
     return some;
+}
+
+/* ---- in FP32 ---- */
+
+/* By the weight alone: thin.cu adds in another order. */
+static bool is_thin(const struct device_plan *p, const struct cuda_matrix *w) {
+    enum { THIN = 1024 };
+    return p->device->thin[w->quant].one && w->rows <= THIN && w->cols % 4 == 0;
+}
+
+static void multiply_thin(struct device_plan *p, const struct cuda_linear *args) {
+    enum { TOKENS_FEW = 64, WARP_THREADS = 32, SMALL = 4 * WARP_THREADS, EACH = 4 };
+    uint32_t tokens = args->tokens, rows = args->w.rows, quant = args->w.quant;
+    struct cuda_grid grid = {blocks(rows, EACH), tokens, 1, SMALL, 0};
+    if (tokens == 1) {
+        cuda_launch(p, p->device->thin[quant].one, grid, args);
+    } else if (tokens <= TOKENS_FEW) {
+        grid.y = blocks(tokens, EACH);
+        cuda_launch(p, p->device->thin[quant].few, grid, args);
+    } else {
+        grid = (struct cuda_grid){blocks(rows, EACH * ROWS), blocks(tokens, EACH), 1, THREADS, 0};
+        cuda_launch(p, p->device->thin[quant].many, grid, args);
+    }
 }
 
 void cuda_linear(struct device_plan *p, const struct node *n) {
@@ -132,6 +159,10 @@ void cuda_linear(struct device_plan *p, const struct node *n) {
     for (uint32_t i = 0; i < n->outputs; i++) {
         if (bound(n->weight[i])->by > 0) continue;
         struct cuda_linear args = linear_args(p, n, i);
+        if (is_thin(p, &args.w)) {
+            multiply_thin(p, &args);
+            continue;
+        }
         struct cuda_grid grid = {blocks(args.w.rows, ROWS), blocks(args.tokens, TOKENS), 1,
                                  THREADS, 0};
         cuda_launch(p, p->device->linear[args.w.quant], grid, &args);
@@ -142,58 +173,4 @@ void cuda_linear_heads(struct device_plan *p, const struct node *n) {
     struct cuda_linear args = linear_args(p, n, 0);
     struct cuda_grid grid = {blocks(args.w.rows, ROWS), args.tokens, args.w.matrices, THREADS, 0};
     cuda_launch(p, p->device->linear_heads[args.w.quant], grid, &args);
-}
-
-/* Of the pairs, some thousands at a time: a grid is no higher. */
-void cuda_linear_experts(struct device_plan *p, const struct node *n) {
-    bool of_tokens = p->graph->value[n->in[0]].rows == ROWS_TOKENS;
-    for (uint32_t i = 0; i < n->outputs; i++) {
-        struct cuda_linear args = linear_args(p, n, i);
-        uint32_t pairs = args.tokens;
-        for (uint32_t at = 0; at < pairs; at += GRID_Y) {
-            uint32_t now = pairs - at < GRID_Y ? pairs - at : GRID_Y;
-            struct cuda_linear some = args;
-            some.tokens = now;
-            some.expert = p->groups.expert + at * sizeof(uint32_t);
-            some.token = of_tokens ? p->groups.token + at * sizeof(uint32_t) : 0;
-            if (!of_tokens) some.x += (uint64_t)at * args.x_stride * sizeof(float);
-            some.y += (uint64_t)at * args.y_stride * sizeof(float);
-            struct cuda_grid grid = {blocks(args.w.rows, ROWS), now, 1, THREADS, 0};
-            cuda_launch(p, p->device->linear_experts[args.w.quant], grid, &some);
-        }
-    }
-}
-
-void cuda_route(struct device_plan *p, const struct node *n) {
-    const struct route_args *r = &n->u.route;
-    struct cuda_route args = {.logits = cuda_value(p, n->in[0]),
-                              .chosen = r->has_chosen ? cuda_value(p, n->in[1]) : 0,
-                              .bias = cuda_info(p, n)->bias[0],
-                              .expert_scale = cuda_info(p, n)->bias[1],
-                              .y = cuda_value(p, n->out[0]),
-                              .scratch = p->scratch,
-                              .tokens = p->shape.tokens,
-                              .experts = cuda_cols(p, n->in[0]),
-                              .used = r->used,
-                              .always = r->always,
-                              .score = r->score,
-                              .group = r->group,
-                              .groups = r->groups,
-                              .groups_used = r->groups_used,
-                              .bias_to_logits = r->bias_to_logits,
-                              .group_zero = r->group_zero,
-                              .normalize = r->normalize,
-                              .normalize_eps = r->normalize_eps,
-                              .scale = r->scale,
-                              .jitter_eps = r->jitter_eps};
-    cuda_run_each(p, CUDA_route, args.tokens, &args);
-    struct cuda_group group = {.route = args.y,
-                               .first = p->groups.first,
-                               .token = p->groups.token,
-                               .expert = p->groups.expert,
-                               .pair = p->groups.pair,
-                               .tokens = args.tokens,
-                               .experts = args.experts,
-                               .used = args.used};
-    cuda_run_kernel(p, CUDA_group, (struct cuda_grid){1, 1, 1, 1024, 0}, &group);
 }

@@ -36,7 +36,8 @@ bool cuda_supports(const struct device *device, const struct graph *graph, const
 void cuda_kernel_text(const struct device *device, const struct node *node, uint32_t i, char *text,
                       size_t size) {
     const struct cuda_device *d = (const void *)device;
-    bool mma = node->op == OP_linear && node->weight[i]->rows > 1 &&
+    bool mma = (node->op == OP_linear || node->op == OP_linear_experts) &&
+               node->weight[i]->rows > 1 &&
                d->mma[quant_index_of(node->weight[i]->quant)].few;
     snprintf(text, size, "cuda%s", mma ? ", float16 inputs" : is_linear(node) ? ", float32" : "");
 }
@@ -137,7 +138,7 @@ static bool make_node(struct device_plan *p, const struct node *n, struct cuda_n
 
 static size_t max(size_t a, size_t b) { return a > b ? a : b; }
 
-struct sizes { size_t parts, route, experts, pairs, act; };
+struct sizes { size_t parts, route, experts, pairs, act, sums; };
 
 static struct sizes measure(const struct device_plan *p) {
     struct sizes s = {0};
@@ -145,7 +146,7 @@ static struct sizes measure(const struct device_plan *p) {
         const struct node *n = &p->graph->node[i];
         if (n->op == OP_attention) s.parts = max(s.parts, cuda_attention_parts(p, n));
         if (n->op == OP_index_select) s.parts = max(s.parts, cuda_index_parts(p, n));
-        if (n->op == OP_linear) {
+        if (n->op == OP_linear || n->op == OP_linear_experts) {
             const struct value *x = &p->graph->value[n->in[0]];
             size_t rows = value_rows(x, p->tokens, p->logits, p->tokens);
             s.act = max(s.act, cuda_act_bytes(x->cols, (uint32_t)rows));
@@ -157,7 +158,13 @@ static struct sizes measure(const struct device_plan *p) {
         s.pairs = max(s.pairs, (size_t)p->tokens * n->u.route.used);
     }
     if (s.parts) s.parts = max(s.parts, PARTS);
+    s.sums = cuda_sums_bytes(p);
     return s;
+}
+
+/* Rows that are halved at once. */
+static size_t scales(const struct device_plan *p, const struct sizes *s) {
+    return max(max(p->tokens, p->logits), s->pairs);
 }
 
 /* What a node copies: see make_weight() and make_extra(). */
@@ -196,8 +203,12 @@ uint64_t cuda_plan_bytes(const struct device *device, const struct graph *graph,
             p.kv[g] = &room[g];
         }
         struct sizes s = measure(&p);
-        bytes = p.layout.bytes + s.parts + s.act + max(tokens, logits) * sizeof(float) + s.route +
-                (s.experts + 1 + 3 * s.pairs) * sizeof(uint32_t);
+        bytes = p.layout.bytes + s.sums + s.parts + s.act + s.route +
+                scales(&p, &s) * sizeof(float);
+        if (s.pairs)
+            bytes += (1 + 3 * s.pairs) * sizeof(uint32_t) +
+                     cuda_tiles_most((uint32_t)s.pairs, (uint32_t)s.experts) *
+                         sizeof(struct cuda_tile);
         for (uint32_t i = 0; i < graph->nodes; i++) bytes += copies_of(&graph->node[i]);
     }
     arena_free(&p.arena);
@@ -207,18 +218,21 @@ uint64_t cuda_plan_bytes(const struct device *device, const struct graph *graph,
 static bool reserve(struct device_plan *p) {
     struct sizes s = measure(p);
     p->parts_bytes = s.parts;
-    p->values = cuda_plan_memory(p, p->layout.bytes);
+    p->values = cuda_plan_memory(p, p->layout.bytes + s.sums);
     if (s.parts) p->parts = cuda_plan_memory(p, s.parts);
     p->act = cuda_plan_memory(p, s.act);
-    p->act_scale = cuda_plan_memory(p, (size_t)max(p->tokens, p->logits) * sizeof(float));
+    p->act_scale = cuda_plan_memory(p, scales(p, &s) * sizeof(float));
     if (!p->values || !p->act || !p->act_scale || (s.parts && !p->parts)) return false;
     if (s.pairs == 0) return true;
     p->scratch = cuda_plan_memory(p, s.route);
-    p->groups.first = cuda_plan_memory(p, (s.experts + 1) * sizeof(uint32_t));
     p->groups.token = cuda_plan_memory(p, s.pairs * sizeof(uint32_t));
     p->groups.expert = cuda_plan_memory(p, s.pairs * sizeof(uint32_t));
     p->groups.pair = cuda_plan_memory(p, s.pairs * sizeof(uint32_t));
-    return p->scratch && p->groups.first && p->groups.token && p->groups.expert && p->groups.pair;
+    uint32_t tiles = cuda_tiles_most((uint32_t)s.pairs, (uint32_t)s.experts);
+    p->groups.tile = cuda_plan_memory(p, tiles * sizeof(struct cuda_tile));
+    p->groups.tiles = cuda_plan_memory(p, sizeof(uint32_t));
+    return p->scratch && p->groups.token && p->groups.expert && p->groups.pair &&
+           p->groups.tile && p->groups.tiles;
 }
 
 static bool make_outputs(struct device_plan *p) {
@@ -251,7 +265,8 @@ static bool fill(struct device_plan *p, const struct device_kv *kv) {
     for (uint32_t i = 0; i < nodes; i++)
         if (p->graph->node[i].op == OP_attention && !cuda_attention_allow(p, &p->graph->node[i]))
             return false;
-    return (p->device->unfused || cuda_fuse(p)) && reserve(p) && make_outputs(p);
+    bool fused = p->device->unfused || (cuda_fuse(p) && cuda_fuse_sums(p));
+    return fused && reserve(p) && make_outputs(p);
 }
 
 ob_status cuda_prepare(struct device *device, const struct graph *graph, const struct device_kv *kv,

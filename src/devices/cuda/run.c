@@ -169,7 +169,6 @@ static struct cuda_rows rows_args(const struct device_plan *p, const struct node
                              .w_cols = n->weight[0] ? n->weight[0]->cols : 0,
                              .b_cols = n->bias[0] ? n->bias[0]->cols : 0,
                              .f = f};
-    if (info->halves) args.halve = cuda_halve_args(p, n->out[0]);
     return args;
 }
 struct cuda_rows cuda_rms_args(const struct device_plan *p, const struct node *n) {
@@ -185,12 +184,38 @@ static void rows(struct device_plan *p, const struct node *n, enum cuda_row_kind
     cuda_run_kernel(p, CUDA_rows, (struct cuda_grid){args.runs, 1, 1, threads, 0}, &args);
 }
 
+/* A whole row, the sum before it, and the halves of it. */
+static void run_norm_row(struct device_plan *p, const struct node *n) {
+    enum { KEEP = 2, LEAST = 64, MOST = 1024 }; /* as in kernels/simple.cu */
+    const struct cuda_node *info = cuda_info(p, n);
+    uint32_t cols = cuda_cols(p, n->in[0]);
+    struct cuda_norm_row args = {.x = cuda_value(p, n->in[0]),
+                                 .w = info->weight,
+                                 .b = info->bias[0],
+                                 .y = cuda_value(p, n->out[0]),
+                                 .cols = cols,
+                                 .layer = n->u.norm.kind == NORM_LAYER,
+                                 .eps = n->u.norm.eps};
+    if (info->halves) args.halve = cuda_halve_args(p, n->out[0]);
+    if (info->add) cuda_add_args(p, info, &args);
+    /* By the columns alone: the order of a sum depends on it. */
+    uint32_t quads = cols / 4 / (cols > 4 * MOST ? KEEP : 1);
+    uint32_t threads = quads < LEAST ? LEAST : quads > MOST ? MOST : (quads + 31) / 32 * 32;
+    cuda_run_kernel(p, CUDA_norm_row, (struct cuda_grid){cuda_rows(p, n->out[0]), 1, 1, threads, 0},
+                    &args);
+}
+
 static void run_norm(struct device_plan *p, const struct node *n) {
+    if (cuda_is_norm_row(p, n)) {
+        run_norm_row(p, n);
+        return;
+    }
     static const enum cuda_row_kind kind[NORM_KINDS] = {[NORM_RMS] = ROW_RMS,
                                                         [NORM_LAYER] = ROW_LAYER,
                                                         [NORM_L2] = ROW_L2,
                                                         [NORM_L2_SUM] = ROW_L2_SUM};
     rows(p, n, kind[n->u.norm.kind], n->u.norm.width, n->u.norm.eps);
+    if (cuda_info(p, n)->halves) cuda_halve(p, n->out[0]);
 }
 static void run_dot(struct device_plan *p, const struct node *n) {
     rows(p, n, ROW_DOT, n->u.dot.width, 0);

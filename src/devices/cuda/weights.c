@@ -42,16 +42,15 @@ static bool is_packed(const struct quant *q) {
 
 /* Some rows at a time go up as they are, and are packed there. */
 static bool upload_packed(struct cuda_device *d, const struct weight *w, const void *from,
-                          CUdeviceptr to) {
+                          CUdeviceptr raw, CUdeviceptr to) {
     enum { THREADS = 128 };
     uint32_t most = (uint32_t)(CUDA_STAGING / w->row_bytes);
-    CUdeviceptr raw = cuda_memory_new(d, CUDA_STAGING);
     struct cuda_pack args = {.from = raw,
                              .from_bytes = w->row_bytes,
                              .to_bytes = round16(w->row_bytes),
                              .blocks = w->cols / w->quant->block,
                              .quant = quant_index_of(w->quant)};
-    bool good = raw != 0;
+    bool good = true;
     for (uint32_t row = 0; row < w->rows && good; row += args.rows) {
         args.rows = w->rows - row < most ? w->rows - row : most;
         args.to = to + row * args.to_bytes;
@@ -64,65 +63,92 @@ static bool upload_packed(struct cuda_device *d, const struct weight *w, const v
                                                     1, THREADS, 1, 1, 0, d->stream, list, NULL),
                                "packing a weight");
     }
-    good = good && cuda_ok(d, d->driver->stream_wait(d->stream), "packing a weight");
+    return good && cuda_ok(d, d->driver->stream_wait(d->stream), "packing a weight");
+}
+
+static bool upload_matrices(struct cuda_device *d, const struct weight *w, size_t each, bool packed,
+                            CUdeviceptr to) {
+    CUdeviceptr raw = packed ? cuda_memory_new(d, CUDA_STAGING) : 0;
+    bool good = raw || !packed;
+    for (uint32_t m = 0; m < matrices(w) && good; m++)
+        good = packed ? upload_packed(d, w, matrix_of(w, m), raw, to + m * each)
+                      : cuda_upload(d, to + m * each, matrix_of(w, m),
+                                    (size_t)weight_matrix_bytes(w));
     if (raw) d->driver->memory_free(raw);
     return good;
 }
 
-/* The power of two that brings the largest weight to 128 .. 256 (kernels/mma.cu). */
-static bool measure_peak(struct cuda_device *d, struct cuda_weight *bound) {
-    enum { THREADS = 128, LIMIT = 100, UP_TO = 7 };
-    float peak = 0;
-    CUdeviceptr out = cuda_memory_new(d, sizeof peak);
-    struct cuda_peak args = {.w = bound->matrix, .out = out};
+/* ---- powers of two ---- */
+
+/* What brings the largest weight to 128 .. 256 (kernels/mma.cuh). */
+static float power_for(float peak) {
+    enum { LIMIT = 100, UP_TO = 7 };
+    int power = peak > 0 && isfinite(peak) ? UP_TO - ilogbf(peak) : 0;
+    return ldexpf(1, power > LIMIT ? LIMIT : power < -LIMIT ? -LIMIT : power);
+}
+
+/* Of each of n matrices. */
+static bool measure_peaks(struct cuda_device *d, const struct cuda_matrix *matrix, uint32_t n,
+                          float *by) {
+    enum { THREADS = 128 };
+    CUdeviceptr out = cuda_memory_new(d, n * sizeof *by);
+    struct cuda_peak args = {.w = *matrix, .out = out};
     void *list[] = {&args};
-    bool good = out != 0 && cuda_ok(d, d->driver->launch(d->kernel[CUDA_peak], bound->matrix.rows,
-                                                         1, 1, THREADS, 1, 1, 0, d->stream, list,
-                                                         NULL), "a weight") &&
-                cuda_ok(d, d->driver->download(&peak, out, sizeof peak, d->stream), "a weight") &&
+    bool good = out != 0 &&
+                cuda_ok(d, d->driver->launch(d->kernel[CUDA_peak], matrix->rows, n, 1, THREADS, 1,
+                                             1, 0, d->stream, list, NULL), "a weight") &&
+                cuda_ok(d, d->driver->download(by, out, n * sizeof *by, d->stream), "a weight") &&
                 cuda_ok(d, d->driver->stream_wait(d->stream), "a weight");
     if (out) d->driver->memory_free(out);
-    int power = peak > 0 && isfinite(peak) ? UP_TO - ilogbf(peak) : 0;
-    bound->by = ldexpf(1, power > LIMIT ? LIMIT : power < -LIMIT ? -LIMIT : power);
+    for (uint32_t i = 0; i < n && good; i++) by[i] = power_for(by[i]);
     return good;
 }
 
-struct layout { size_t row, each; bool vector, packed; }; /* bytes of a row, of a matrix */
+/* Of a matrix, here; of those of experts, on the GPU at `each`. */
+static bool scale_matrices(struct cuda_device *d, const struct weight *w, struct cuda_weight *bound,
+                           CUdeviceptr each) {
+    if (!w->experts) return measure_peaks(d, &bound->matrix, 1, &bound->by);
+    float *by = malloc(w->experts * sizeof *by);
+    bool good = by && measure_peaks(d, &bound->matrix, w->experts, by) &&
+                cuda_upload(d, each, by, w->experts * sizeof *by);
+    free(by);
+    if (good) bound->each = each;
+    return good;
+}
+/* Bytes of a row, of a matrix, of the powers of two behind all. */
+struct layout { size_t row, each, powers; bool vector, packed; };
 
-static struct layout layout_of(const struct weight *w) {
+static struct layout layout_of(const struct cuda_device *d, const struct weight *w) {
     struct layout l = {.vector = w->rows == 1};
     l.packed = !l.vector && is_packed(w->quant);
     l.row = l.vector   ? w->cols * sizeof(float)
             : l.packed ? round16(w->row_bytes)
                        : w->row_bytes;
     l.each = l.vector ? l.row : round16(l.row * w->rows);
+    if (!l.vector && d->mma[quant_index_of(w->quant)].few) l.powers = w->experts * sizeof(float);
     return l;
 }
 
 uint64_t cuda_weight_memory(const struct device *device, const struct weight *w) {
-    (void)device;
-    return (uint64_t)layout_of(w).each * matrices(w);
+    const struct layout l = layout_of((const void *)device, w);
+    return (uint64_t)l.each * matrices(w) + l.powers;
 }
 
 ob_status cuda_bind_weight(struct device *device, struct weight *w, ob_error *error) {
     struct cuda_device *d = (void *)device;
     struct cuda_weight *bound = calloc(1, sizeof *bound);
     if (!bound) return error_memory(error, "a weight", sizeof *bound);
-    const struct layout l = layout_of(w);
-    bool vector = l.vector, packed = l.packed;
-    size_t row = l.row, each = l.each;
-    const struct quant *quant = vector ? quant_list[QUANT_f32] : w->quant;
-    bound->data = cuda_memory_new(d, each * matrices(w));
-    bound->matrix = (struct cuda_matrix){.data = bound->data, .row_bytes = row,
-                                         .matrix_bytes = each, .rows = w->rows, .cols = w->cols,
+    const struct layout l = layout_of(d, w);
+    const struct quant *quant = l.vector ? quant_list[QUANT_f32] : w->quant;
+    bound->data = cuda_memory_new(d, l.each * matrices(w) + l.powers);
+    bound->matrix = (struct cuda_matrix){.data = bound->data, .row_bytes = l.row,
+                                         .matrix_bytes = l.each, .rows = w->rows, .cols = w->cols,
                                          .quant = quant_index_of(quant), .matrices = matrices(w)};
     bool good = bound->data != 0;
-    if (good && vector) good = upload_vectors(d, w, bound->data);
-    for (uint32_t m = 0; m < matrices(w) && good && !vector; m++)
-        good = packed ? upload_packed(d, w, matrix_of(w, m), bound->data + m * each)
-                      : cuda_upload(d, bound->data + m * each, matrix_of(w, m),
-                                    (size_t)weight_matrix_bytes(w));
-    if (good && !w->experts && d->mma[bound->matrix.quant].few) good = measure_peak(d, bound);
+    if (good) good = l.vector ? upload_vectors(d, w, bound->data)
+                              : upload_matrices(d, w, l.each, l.packed, bound->data);
+    if (good && d->mma[bound->matrix.quant].few)
+        good = scale_matrices(d, w, bound, bound->data + l.each * matrices(w));
     w->bound = bound;
     if (good) return OB_OK;
     cuda_unbind_weight(device, w);

@@ -79,7 +79,20 @@ struct cuda_rows {
     uint32_t kind, runs, width, cols;  /* runs: blocks; a row has cols / width of them */
     uint32_t w_cols, b_cols;
     float f;
-    struct cuda_halve halve;           /* of y, where its y is not 0: of ROW_RMS, ROW_LAYER */
+};
+/* RMS or layer norm of whole rows, w and b as wide as these. */
+struct cuda_norm_row {
+    DEV(const float) x;                /* or, where sum is not 0, the first of two that are added */
+    DEV(const float) plus;             /* the second; 0: it is not there */
+    DEV(float) sum;
+    DEV(const float) route;            /* of x that are rows of pairs, to be combined; 0: none */
+    DEV(const uint32_t) pair;
+    DEV(const float) w;
+    DEV(const float) b;
+    DEV(float) y;
+    uint32_t cols, used, layer;
+    float eps;
+    struct cuda_halve halve;           /* of y, where its y is not 0 */
 };
 struct cuda_glu_row {
     DEV(const float) gate;
@@ -200,6 +213,25 @@ struct cuda_mma {                      /* weights of one format that share x */
     DEV(const float) scale;
     uint32_t weights, cols, tokens;
 };
+/* Of pairs, as cuda_group has them: row p of x, or row token[p] where that is given. Experts from
+ * `matrices` on have no matrix: 0. */
+struct cuda_mma_expert {
+    DEV(const uint8_t) data;
+    DEV(const float) by;               /* [matrices] as above */
+    DEV(const float) bias;             /* [matrices][rows] */
+    DEV(float) y;                      /* [pairs][rows] */
+    uint64_t row_bytes, matrix_bytes;
+    uint32_t rows, blocks, matrices;
+};
+struct cuda_mma_experts {
+    struct cuda_mma_expert weight[4];
+    DEV(const void) x;
+    DEV(const float) scale;
+    DEV(const uint32_t) token;
+    DEV(const struct cuda_tile) tile;
+    DEV(const uint32_t) tiles;
+    uint32_t weights, cols, stack;     /* stack: of 16 rows, of a block of few tokens */
+};
 struct cuda_pack {
     DEV(const uint8_t) from;
     DEV(uint8_t) to;
@@ -208,7 +240,7 @@ struct cuda_pack {
 };
 struct cuda_peak {
     struct cuda_matrix w;
-    DEV(uint32_t) out;
+    DEV(uint32_t) out;                 /* [matrices] */
 };
 
 struct cuda_route {
@@ -217,19 +249,30 @@ struct cuda_route {
     DEV(const float) bias;
     DEV(const float) expert_scale;
     DEV(float) y;
-    DEV(float) scratch;                /* [tokens][3 * experts] */
+    DEV(float) scratch;                /* [tokens][2 * experts] */
     uint32_t tokens, experts, used, always, score, group, groups, groups_used;
     uint32_t bias_to_logits, group_zero, normalize;
     float normalize_eps, scale, jitter_eps;
 };
-/* first [experts + 1], token and expert [pairs], pair [tokens * used]; see experts_group(). */
+/* Pairs of one expert that a block multiplies: `count` from `first` on. */
+struct cuda_tile {
+    uint32_t expert, first, count, unused;
+};
+/* token and expert [pairs], pair [tokens * used], as experts_group() has them; tile [*tiles]: each
+ * expert's pairs by `height`. So many warps count, each a run of pairs. */
+enum { GROUP_LISTED = 4096 /* pairs whose experts are kept in shared memory */ };
 struct cuda_group {
     DEV(const float) route;
-    DEV(uint32_t) first;
     DEV(uint32_t) token;
     DEV(uint32_t) expert;
     DEV(uint32_t) pair;
-    uint32_t tokens, experts, used;
+    DEV(struct cuda_tile) tile;
+    DEV(uint32_t) tiles;
+    uint32_t tokens, experts, used, height, warps;
+};
+struct cuda_route_group {
+    struct cuda_route route;
+    struct cuda_group group;
 };
 struct cuda_combine {
     DEV(const float) x;

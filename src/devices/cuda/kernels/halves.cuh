@@ -26,26 +26,49 @@ __device__ inline void add_peak(struct row_peak *p, float4 v) {
     p->finite = p->finite && isfinite(v.x) && isfinite(v.y) && isfinite(v.z) && isfinite(v.w);
 }
 
-/* By a block, whose thread i has added x[i], x[i + blockDim.x], ... to its peak; what it wrote of x
- * itself it may read here. */
-__device__ inline void halve_row(const struct cuda_halve &a, const float4 *x, uint32_t token,
-                                 struct row_peak peak, float room[WARPS_MAX]) {
+/* A row that is being halved. */
+struct halving {
+    __half *out;
+    float by;
+    bool good;
+};
+
+/* By a block, whose threads have added all of the row to their peaks. */
+__device__ inline struct halving begin_halves(const struct cuda_halve &a, uint32_t token,
+                                              struct row_peak peak, float room[WARPS_MAX]) {
     uint32_t segments = (a.cols + SEGMENT - 1) / SEGMENT;
     float top = block_max(peak.finite ? peak.top : INFINITY, room);
     bool good = top < INFINITY;
     int power = top > 0 && good ? 7 - ((int)(__float_as_uint(top) >> 23) - 127) : 0;
     power = power > 100 ? 100 : power < -100 ? -100 : power;
-    float by = power_of_two(power);
     if (threadIdx.x == 0) a.scale[token] = good ? power_of_two(-power) : NAN;
-    __half *out = (__half *)a.y + (size_t)(token / GROUP) * segments * SEGMENT_HALVES;
-    for (uint32_t i = threadIdx.x; i < segments * (SEGMENT / 4); i += blockDim.x) {
-        uint32_t k = i % (SEGMENT / 4) * 4, t = k / 64, pair = k % 64 / 8;
-        float4 v = i < a.cols / 4 && good ? x[i] : make_float4(0, 0, 0, 0);
-        __half2 quad[2] = {__floats2half2_rn(v.x * by, v.z * by),
-                           __floats2half2_rn(v.y * by, v.w * by)};
-        *(uint2 *)(out + (size_t)(i / (SEGMENT / 4)) * SEGMENT_HALVES + pair * PAIR_HALVES +
-                   (token % GROUP * 4 + t) * 8 + k % 8) = *(uint2 *)quad;
-    }
+    __half *out = (__half *)a.y + (size_t)(token / GROUP) * segments * SEGMENT_HALVES +
+                  token % GROUP * 32;
+    return {out, power_of_two(power), good};
+}
+
+/* Elements 4 i .. 4 i + 3, of which those behind a.cols are 0. */
+__device__ inline void put_halves(const struct halving &h, uint32_t i, float4 v) {
+    uint32_t k = i % (SEGMENT / 4) * 4, t = k / 64, pair = k % 64 / 8;
+    if (!h.good) v = make_float4(0, 0, 0, 0);
+    __half2 quad[2] = {__floats2half2_rn(v.x * h.by, v.z * h.by),
+                       __floats2half2_rn(v.y * h.by, v.w * h.by)};
+    *(uint2 *)(h.out + (size_t)(i / (SEGMENT / 4)) * SEGMENT_HALVES + pair * PAIR_HALVES + t * 8 +
+               k % 8) = *(uint2 *)quad;
+}
+
+__device__ inline void pad_halves(const struct halving &h, uint32_t cols) {
+    uint32_t all = (cols + SEGMENT - 1) / SEGMENT * (SEGMENT / 4);
+    for (uint32_t i = cols / 4 + threadIdx.x; i < all; i += blockDim.x)
+        put_halves(h, i, make_float4(0, 0, 0, 0));
+}
+
+/* A thread has added x[i], x[i + blockDim.x], ... ; what it wrote of x itself it may read here. */
+__device__ inline void halve_row(const struct cuda_halve &a, const float4 *x, uint32_t token,
+                                 struct row_peak peak, float room[WARPS_MAX]) {
+    struct halving h = begin_halves(a, token, peak, room);
+    for (uint32_t i = threadIdx.x; i < a.cols / 4; i += blockDim.x) put_halves(h, i, x[i]);
+    pad_halves(h, a.cols);
 }
 
 #endif

@@ -55,15 +55,16 @@ template <class F> __device__ float peak_of(const uint8_t *row, uint32_t cols) {
     return top;
 }
 
-/* The largest of |scale * code| and |min|, as the bits of a float: order is that of whole numbers. */
+/* The largest of |scale * code| and |min| of each matrix, as the bits of a float: order is that of
+ * whole numbers. */
 KERNEL_FN(peak, struct cuda_peak) {
     __shared__ float room[WARPS_MAX];
-    const uint8_t *row = a.w.data + blockIdx.x * a.w.row_bytes;
+    const uint8_t *row = a.w.data + blockIdx.y * a.w.matrix_bytes + blockIdx.x * a.w.row_bytes;
     float top = 0;
     switch (a.w.quant) {
 #define ROW(name, NAME) case FORMAT_##name: top = peak_of<format_##name>(row, a.w.cols); break;
         INTEGER_FORMATS(ROW)
     }
     top = block_max(top, room);
-    if (threadIdx.x == 0) atomicMax(a.out, __float_as_uint(top));
+    if (threadIdx.x == 0) atomicMax(a.out + blockIdx.y, __float_as_uint(top));
 }

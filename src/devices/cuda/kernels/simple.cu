@@ -69,30 +69,6 @@ __device__ struct spread spread_of(const float *x, uint32_t n, float eps, float 
     return {mean, sqrtf(block_sum(squares, room) / n + eps)};
 }
 
-/* write_norm() of a whole row, which is halved, too: four elements at a time. */
-__device__ void halve_norm(const struct cuda_rows &a, const float *x, float mean, float scale,
-                           float *y, float *room) {
-    const float4 *from = (const float4 *)x, *w = (const float4 *)a.w, *b = (const float4 *)a.b;
-    float4 *to = (float4 *)y;
-    struct row_peak peak = {0, true};
-    for (uint32_t i = threadIdx.x; i < a.width / 4; i += blockDim.x) {
-        float4 v = from[i];
-        v = make_float4((v.x - mean) * scale, (v.y - mean) * scale, (v.z - mean) * scale,
-                        (v.w - mean) * scale);
-        if (w) v = make_float4(v.x * w[i].x, v.y * w[i].y, v.z * w[i].z, v.w * w[i].w);
-        if (b) v = make_float4(v.x + b[i].x, v.y + b[i].y, v.z + b[i].z, v.w + b[i].w);
-        to[i] = v;
-        add_peak(&peak, v);
-    }
-    halve_row(a.halve, to, blockIdx.x, peak, room);
-}
-
-__device__ void put_norm(const struct cuda_rows &a, const float *x, size_t at, float mean,
-                         float scale, float *y, float *room) {
-    if (a.halve.y) halve_norm(a, x, mean, scale, y, room);
-    else write_norm(a, x, at, mean, scale, y);
-}
-
 __device__ void round_row(const float *x, uint32_t n, float *codes, float *step, float *room) {
     float top = 1e-5f;
     for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
@@ -134,11 +110,11 @@ KERNEL_FN(rows, struct cuda_rows) {
     struct spread s;
     switch (a.kind) {
     case ROW_RMS:
-        put_norm(a, x, at, 0, rms_scale(a, x, room), y, room);
+        write_norm(a, x, at, 0, rms_scale(a, x, room), y);
         break;
     case ROW_LAYER:
         s = spread_of(x, a.width, a.f, room);
-        put_norm(a, x, at, s.mean, 1 / s.deviation, y, room);
+        write_norm(a, x, at, s.mean, 1 / s.deviation, y);
         break;
     case ROW_L2:
         length = sqrtf(mean_square(x, a.width, room) * a.width);
@@ -152,6 +128,110 @@ KERNEL_FN(rows, struct cuda_rows) {
     case ROW_MATCH_RMS: match_row(x, a.other + at, a.width, a.f, y, room); break;
     case ROW_DOT: dot_run(x, a.other + at, a.width, a.y + blockIdx.x, room); break;
     }
+}
+
+/* ---- norms of whole rows ---- */
+
+enum { KEEP = 2 /* of a row's quads in a thread's registers; the others are read again */ };
+
+__device__ float squares(float4 v, float mean, float sum) {
+    v = make_float4(v.x - mean, v.y - mean, v.z - mean, v.w - mean);
+    return fmaf(v.w, v.w, fmaf(v.z, v.z, fmaf(v.y, v.y, fmaf(v.x, v.x, sum))));
+}
+
+__device__ float4 add4(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+/* A quad of the input, as `combine` has it of pairs. */
+__device__ float4 quad_of(const struct cuda_norm_row &a, size_t token, uint32_t i) {
+    uint32_t n = a.cols / 4;
+    const float4 *x = (const float4 *)a.x;
+    if (!a.route) return x[token * n + i];
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (uint32_t k = 0; k < a.used; k++) {
+        float by = a.route[token * 2 * a.used + k];
+        float4 v = x[(size_t)a.pair[token * a.used + k] * n + i];
+        sum = make_float4(fmaf(by, v.x, sum.x), fmaf(by, v.y, sum.y), fmaf(by, v.z, sum.z),
+                          fmaf(by, v.w, sum.w));
+    }
+    return sum;
+}
+
+__device__ float4 norm_quad(const struct cuda_norm_row &a, float4 v, float mean, float scale,
+                            uint32_t i) {
+    const float4 *w = (const float4 *)a.w, *b = (const float4 *)a.b;
+    v = make_float4((v.x - mean) * scale, (v.y - mean) * scale, (v.z - mean) * scale,
+                    (v.w - mean) * scale);
+    if (w) v = make_float4(v.x * w[i].x, v.y * w[i].y, v.z * w[i].z, v.w * w[i].w);
+    return b ? add4(v, b[i]) : v;
+}
+
+/* A block a row: what is normed may be a sum that is kept, too, and may be halved. A thread's quads
+ * are i, i + blockDim.x, ...; each lies in place of its own input, if in place of any. */
+KERNEL_FN(norm_row, struct cuda_norm_row) {
+    __shared__ float room[WARPS_MAX];
+    uint32_t n = a.cols / 4, behind = KEEP * blockDim.x + threadIdx.x;
+    size_t token = blockIdx.x;
+    let_next_come();
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+        if (a.w) ask(a.w + 4 * i);
+        if (a.b) ask(a.b + 4 * i);
+    }
+    wait_for_last();
+    const float4 *plus = (const float4 *)a.plus + token * n;
+    float4 *sum = (float4 *)a.sum + token * n, *y = (float4 *)a.y + token * n, kept[KEEP];
+    auto first = [&](uint32_t i) {
+        float4 v = quad_of(a, token, i);
+        if (!a.sum) return v;
+        v = add4(v, plus[i]);
+        sum[i] = v;
+        return v;
+    };
+    auto again = [&](uint32_t i) { return a.sum ? sum[i] : ((const float4 *)a.x)[token * n + i]; };
+#pragma unroll
+    for (uint32_t k = 0; k < KEEP; k++) {
+        uint32_t i = k * blockDim.x + threadIdx.x;
+        kept[k] = i < n ? first(i) : make_float4(0, 0, 0, 0);
+    }
+    for (uint32_t i = behind; i < n && a.sum; i += blockDim.x) first(i);
+    float mean = 0, all = 0;
+    if (a.layer) {
+#pragma unroll
+        for (uint32_t k = 0; k < KEEP; k++) all += kept[k].x + kept[k].y + kept[k].z + kept[k].w;
+        for (uint32_t i = behind; i < n; i += blockDim.x) {
+            float4 v = again(i);
+            all += v.x + v.y + v.z + v.w;
+        }
+        mean = block_sum(all, room) / a.cols;
+    }
+    all = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < KEEP; k++)
+        if (k * blockDim.x + threadIdx.x < n) all = squares(kept[k], mean, all);
+    for (uint32_t i = behind; i < n; i += blockDim.x) all = squares(again(i), mean, all);
+    float scale = 1 / sqrtf(block_sum(all, room) / a.cols + a.eps);
+    struct row_peak peak = {0, true};
+#pragma unroll
+    for (uint32_t k = 0; k < KEEP; k++) {
+        uint32_t i = k * blockDim.x + threadIdx.x;
+        if (i >= n) continue;
+        kept[k] = y[i] = norm_quad(a, kept[k], mean, scale, i);
+        add_peak(&peak, kept[k]);
+    }
+    for (uint32_t i = behind; i < n; i += blockDim.x) {
+        float4 v = y[i] = norm_quad(a, again(i), mean, scale, i);
+        add_peak(&peak, v);
+    }
+    if (!a.halve.y) return;
+    struct halving h = begin_halves(a.halve, token, peak, room);
+#pragma unroll
+    for (uint32_t k = 0; k < KEEP; k++) {
+        uint32_t i = k * blockDim.x + threadIdx.x;
+        if (i < n) put_halves(h, i, kept[k]);
+    }
+    for (uint32_t i = behind; i < n; i += blockDim.x) put_halves(h, i, y[i]);
+    pad_halves(h, a.cols);
 }
 
 /* A block a row of MAP_GLU, which is halved, too. */
