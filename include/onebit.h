@@ -188,6 +188,49 @@ struct json_t;
 ob_status ob_chat_prompt_json(const ob_engine *engine, const struct json_t *request,
                               ob_tokens *out, char **text, size_t *text_n, ob_error *error);
 
+/* ---- what a model writes, told apart: docs/tools.md ---- */
+
+typedef enum ob_part_kind {
+    OB_PART_CONTENT,   /* text: more of the answer */
+    OB_PART_REASONING, /* text: more of the reasoning */
+    OB_PART_CALL,      /* a call of a tool begins: index, id, name */
+    OB_PART_ARGUMENTS, /* text: more of its arguments, JSON in sum */
+} ob_part_kind;
+
+typedef struct ob_part {
+    ob_part_kind kind;
+    unsigned index;    /* of the call, from 0 */
+    const char *id, *name, *text; /* not terminated; as long as the call of on_part */
+    size_t id_n, name_n, text_n;
+} ob_part;
+
+typedef struct ob_chat_parse_options {
+    const char *tool_format;     /* a name of docs/tools.md; NULL: the engine's */
+    const char *reasoning_style; /* "think", ...; NULL: the engine's, "": none is told apart */
+    const char *prompt;          /* what the text stands behind, or its end: of ob_chat_prompt */
+    size_t prompt_n;
+    const char *tools;           /* JSON, the request's "tools": its types of arguments; may be
+                                  * NULL */
+    size_t tools_n;
+    bool no_calls;               /* calls are content */
+    bool live;                   /* arguments come in pieces, else once they are whole */
+    bool single;                 /* nothing is told behind the first call */
+    uint64_t seed;               /* of ids that the model does not give */
+    void (*on_part)(void *user, const ob_part *part);
+    void *user;
+} ob_chat_parse_options;
+
+/* Text of requests with `markers`, in any pieces. One thread at a time. `engine` may be NULL if a
+ * format is named; nothing of either is kept. */
+typedef struct ob_chat_parser ob_chat_parser;
+ob_status ob_chat_parse_open(const ob_engine *engine, const ob_chat_parse_options *options,
+                             ob_chat_parser **out, ob_error *error);
+/* OB_ERR_MEMORY: something was not told. */
+ob_status ob_chat_parse_add(ob_chat_parser *parser, const char *text, size_t n, ob_error *error);
+/* The end of the text: tells what was held back. */
+ob_status ob_chat_parse_end(ob_chat_parser *parser, ob_error *error);
+void ob_chat_parse_close(ob_chat_parser **parser);
+
 /* ---- generation ------------------------------------------------------------------------------ */
 
 /* Added to a token's logit before all samplers. */
@@ -267,6 +310,18 @@ ob_status ob_grammar_json_schema(const ob_engine *engine, const char *schema, si
 /* The same for a schema that is parsed: a json_t of jansson, which is not changed or kept. */
 ob_status ob_grammar_json_schema_json(const ob_engine *engine, const struct json_t *schema,
                                       unsigned flags, ob_grammar **out, ob_error *error);
+/* Calls of a request's tools in the model's own format (docs/tools.md), with arguments that are
+ * valid for the tools' schemas: a json_t with "tools", "tool_choice", "parallel_tool_calls". If a
+ * call must come, the answer is calls; if it may ("auto") and a tool is "strict", it is any text
+ * and then perhaps calls; else *out is NULL: any text. `prompt` is what the answer stands behind,
+ * or its end. OB_ERR_UNSUPPORTED: not in this format. */
+enum { OB_TOOLS_REASON = 4 }; /* beside OB_JSON_: reasoning may come first */
+ob_status ob_grammar_tools_json(const ob_engine *engine, const struct json_t *request,
+                                const char *prompt, size_t prompt_n, unsigned flags,
+                                ob_grammar **out, ob_error *error);
+ob_status ob_grammar_tools(const ob_engine *engine, const char *request_json, size_t n,
+                           const char *prompt, size_t prompt_n, unsigned flags, ob_grammar **out,
+                           ob_error *error);
 void ob_grammar_free(ob_grammar **grammar);
 
 typedef enum ob_finish {
@@ -301,6 +356,7 @@ typedef struct ob_event {
                             * as the call */
     size_t top_n;
     ob_finish finish;  /* != NONE: the last event of the request */
+    const char *stop;  /* the stop string that ended it, as long as the call; NULL: none did */
     ob_timings timings;     /* of the request so far */
     const ob_error *error;  /* when finish is OB_FINISH_ERROR */
 } ob_event;

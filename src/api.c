@@ -104,6 +104,8 @@ PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **ou
                       ? chat_format_find(options->tool_format, &format, error) : OB_OK;
     if (s == OB_OK) s = open_source(options, &e->source, error);
     if (s == OB_OK) s = read_sampling(e->source, &e->sampling, error);
+    const struct recipe *recipe; /* an architecture that is not known is the better reason */
+    if (s == OB_OK) s = model_find(e->source, &recipe, error);
     if (s == OB_OK) s = tok_open(e->source, &e->tok, error);
     if (s == OB_OK) s = engine_open(e->source, options, &e->engine, error);
     if (s == OB_OK)
@@ -230,19 +232,120 @@ PUBLIC ob_status ob_chat_prompt_json(const ob_engine *e, const json_t *request, 
     return OB_OK;
 }
 
+/* NULL in *out if it is no JSON. */
+static ob_status read_request(const char *text, size_t n, json_t **out, ob_error *error) {
+    json_error_t where;
+    *out = json_loadb(text ? text : "", n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (*out) return OB_OK;
+    error_set(error, OB_ERR_ARGUMENT, "not JSON: %s", where.text);
+    error_at(error, NULL, NULL, (uint64_t)where.position);
+    return OB_ERR_ARGUMENT;
+}
+
 PUBLIC ob_status ob_chat_prompt(const ob_engine *e, const char *request_json, size_t n,
                                 ob_tokens *out, char **text, size_t *text_n, ob_error *error) {
     *out = (ob_tokens){0};
-    json_error_t where;
-    json_t *request = json_loadb(request_json, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-    if (!request) {
-        error_set(error, OB_ERR_ARGUMENT, "not JSON: %s", where.text);
-        error_at(error, NULL, NULL, (uint64_t)where.position);
-        return OB_ERR_ARGUMENT;
-    }
-    ob_status s = ob_chat_prompt_json(e, request, out, text, text_n, error);
+    json_t *request;
+    ob_status s = read_request(request_json, n, &request, error);
+    if (s == OB_OK) s = ob_chat_prompt_json(e, request, out, text, text_n, error);
     json_decref(request);
     return s;
+}
+
+/* ---- what a model writes --------------------------------------------------------------------- */
+
+struct ob_chat_parser {
+    struct chat_parser *parser;
+    void (*on_part)(void *user, const ob_part *part);
+    void *user;
+};
+
+static void on_event(void *user, const struct chat_event *event) {
+    static const ob_part_kind kinds[] = {
+        [CHAT_CONTENT] = OB_PART_CONTENT, [CHAT_REASONING] = OB_PART_REASONING,
+        [CHAT_TOOL] = OB_PART_CALL, [CHAT_ARGUMENTS] = OB_PART_ARGUMENTS};
+    const struct ob_chat_parser *p = user;
+    bool call = event->kind == CHAT_TOOL;
+    ob_part part = {.kind = kinds[event->kind], .index = event->index};
+    if (call) part.id = event->id.p, part.id_n = event->id.n;
+    if (call) part.name = event->name.p, part.name_n = event->name.n;
+    if (!call) part.text = event->text.p, part.text_n = event->text.n;
+    p->on_part(p->user, &part);
+}
+
+/* The format and the style that are named, or the engine's. */
+static ob_status find_formats(const ob_engine *e, const ob_chat_parse_options *o,
+                              struct chat_parser_options *out, ob_error *error) {
+    const char *style = o->reasoning_style;
+    if (!e && !o->tool_format)
+        return error_set(error, OB_ERR_ARGUMENT, "neither an engine nor a tool format is given");
+    if (o->tool_format) {
+        ob_status s = chat_format_find(o->tool_format, &out->format, error);
+        if (s != OB_OK) return s;
+    } else if (e->chat) {
+        out->format = chat_tool_format(e->chat);
+    }
+    if (!style && e && e->chat) out->style = chat_thought_style(e->chat);
+    else if (!style) out->style = chat_thought_of(out->format, (struct str){0});
+    else if (*style && !(out->style = chat_thought_find(style))) {
+        error_set(error, OB_ERR_NOT_FOUND, "no reasoning style is called \"%.60s\"", style);
+        error_at(error, NULL, "reasoning_style", OB_NO_OFFSET);
+        return OB_ERR_NOT_FOUND;
+    }
+    return OB_OK;
+}
+
+PUBLIC ob_status ob_chat_parse_open(const ob_engine *e, const ob_chat_parse_options *o,
+                                    ob_chat_parser **out, ob_error *error) {
+    struct str prompt = {o->prompt ? o->prompt : "", o->prompt ? o->prompt_n : 0};
+    struct chat_parser_options options = {.calls = !o->no_calls, .prompt = prompt,
+                                          .seed = o->seed, .live = o->live, .single = o->single,
+                                          .on = on_event};
+    json_error_t where;
+    *out = NULL;
+    if (!o->on_part) return error_set(error, OB_ERR_ARGUMENT, "on_part is not given");
+    ob_status s = find_formats(e, o, &options, error);
+    if (s != OB_OK) return s;
+    json_t *tools = o->tools ? json_loadb(o->tools, o->tools_n, JSON_ALLOW_NUL, &where) : NULL;
+    if (o->tools && !json_is_array(tools)) {
+        json_decref(tools);
+        error_set(error, OB_ERR_ARGUMENT, "must be a JSON array");
+        error_at(error, NULL, "tools", OB_NO_OFFSET);
+        return OB_ERR_ARGUMENT;
+    }
+    struct ob_chat_parser *p = calloc(1, sizeof *p);
+    options.user = p;
+    options.tools = tools;
+    options.begin = options.style && chat_thought_is_open(options.style, prompt)
+                        ? CHAT_BEGIN_REASONING : CHAT_BEGIN_ANSWER;
+    if (p) *p = (struct ob_chat_parser){chat_parser_new(&options), o->on_part, o->user};
+    json_decref(tools);
+    *out = p;
+    if (p && p->parser) return OB_OK;
+    ob_chat_parse_close(out);
+    return error_memory(error, "a parser", sizeof *p);
+}
+
+static ob_status parsed(const ob_chat_parser *p, ob_error *error) {
+    return chat_parser_failed(p->parser) ? error_memory(error, "a part of an answer", 0) : OB_OK;
+}
+
+PUBLIC ob_status ob_chat_parse_add(ob_chat_parser *p, const char *text, size_t n,
+                                   ob_error *error) {
+    chat_parser_add(p->parser, (struct str){text, n});
+    return parsed(p, error);
+}
+
+PUBLIC ob_status ob_chat_parse_end(ob_chat_parser *p, ob_error *error) {
+    chat_parser_end(p->parser);
+    return parsed(p, error);
+}
+
+PUBLIC void ob_chat_parse_close(ob_chat_parser **parser) {
+    if (!*parser) return;
+    chat_parser_free(&(*parser)->parser);
+    free(*parser);
+    *parser = NULL;
 }
 
 /* ---- generation ------------------------------------------------------------------------------ */
@@ -316,6 +419,33 @@ PUBLIC ob_status ob_grammar_json_schema(const ob_engine *e, const char *schema, 
                          "%d: %s", where.line, where.column, where.text);
     ob_status s = ob_grammar_json_schema_json(e, json, flags, out, error);
     json_decref(json);
+    return s;
+}
+
+PUBLIC ob_status ob_grammar_tools_json(const ob_engine *e, const json_t *request,
+                                       const char *prompt, size_t prompt_n, unsigned flags,
+                                       ob_grammar **out, ob_error *error) {
+    struct grammar *grammar = NULL;
+    *out = NULL;
+    if (!e->chat) {
+        if (error) *error = e->chat_error;
+        return e->chat_error.status;
+    }
+    ob_status s = chat_calls(e->chat, e->tok, request,
+                             (struct str){prompt ? prompt : "", prompt_n},
+                             flags & OB_TOOLS_REASON, flags & OB_JSON_COMPACT,
+                             flags & OB_JSON_OPEN, &grammar, error);
+    return s == OB_OK && !grammar ? OB_OK : give(grammar, s, out, error);
+}
+
+PUBLIC ob_status ob_grammar_tools(const ob_engine *e, const char *request_json, size_t n,
+                                  const char *prompt, size_t prompt_n, unsigned flags,
+                                  ob_grammar **out, ob_error *error) {
+    json_t *request;
+    *out = NULL;
+    ob_status s = read_request(request_json, n, &request, error);
+    if (s == OB_OK) s = ob_grammar_tools_json(e, request, prompt, prompt_n, flags, out, error);
+    json_decref(request);
     return s;
 }
 

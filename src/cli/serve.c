@@ -56,6 +56,8 @@ static int run(const struct options *options) {
         .reasoning_format = options->reasoning_format,
         .limit_reasoning = options->reasoning_budget >= 0,
         .reasoning_tokens = (uint32_t)options->reasoning_budget,
+        .seeded = options->given[OPTION_INDEX_seed],
+        .seed = (uint64_t)options->seed,
         .engine = cli_engine_options(options),
         .notice = say,
         .sampling = set_sampling,

@@ -117,14 +117,20 @@ void hf_config_close(struct hf_config **config) {
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
 
-/* The value at a dotted path; NULL if absent or null. */
-static const json_t *walk(const json_t *at, const char *path) {
+/* The value at a dotted path; NULL if absent. */
+static const json_t *walk_to(const json_t *at, const char *path) {
     for (const char *p = path; at;) {
         size_t n = strcspn(p, ".");
         at = json_object_getn(at, p, n);
         if (p[n] == 0) break;
         p += n + 1;
     }
+    return at;
+}
+
+/* The same; NULL if null, too. */
+static const json_t *walk(const json_t *at, const char *path) {
+    at = walk_to(at, path);
     return json_is_null(at) ? NULL : at;
 }
 
@@ -235,6 +241,11 @@ const char *hf_config_wrong_null(const struct hf_config *c) {
 }
 
 struct str hf_config_text_type(const struct hf_config *config) { return config->text_type; }
+
+bool hf_config_null(const struct hf_config *config, const char *path) {
+    return !find(config, path) &&
+           (json_is_null(walk_to(config->text, path)) || json_is_null(walk_to(config->root, path)));
+}
 
 /* Of one tree. */
 static size_t blocked(const json_t *at, const char *path) {

@@ -30,6 +30,7 @@ bool hf_config_has(const struct hf_config *config, const char *path);
 bool hf_config_says(const struct hf_config *config, const char *path);
 const char *hf_config_wrong_null(const struct hf_config *config);
 struct str hf_config_text_type(const struct hf_config *config);
+bool hf_config_null(const struct hf_config *config, const char *path); /* there, and null */
 /* As source_blocked. */
 size_t hf_config_blocked(const struct hf_config *config, const char *path);
 uint64_t hf_config_count(const struct hf_config *config, const char *path);

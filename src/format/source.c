@@ -306,6 +306,10 @@ static const struct gguf_value *lookup(const struct source *source, const char *
     return n < KEY_MAX ? gguf_find(source->gguf, full) : NULL;
 }
 
+bool source_null(const struct source *s, const char *key) {
+    return s->config && hf_config_null(s->config, key);
+}
+
 bool source_has(const struct source *s, const char *key) {
     return s->config ? hf_config_has(s->config, key) : lookup(s, key) != NULL;
 }

@@ -81,6 +81,8 @@ bool source_says(const struct source *source, const char *key);
 /* Of config.json: the first key that is null where its class has a default and takes no null; NULL:
  * there is none. */
 const char *source_wrong_null(const struct source *source);
+/* Of config.json: the key is there, and null. */
+bool source_null(const struct source *source, const char *key);
 /* Bytes of the part of a path of config.json that is there and no object, so that nothing can be in
  * it; 0: none. */
 size_t source_blocked(const struct source *source, const char *key);

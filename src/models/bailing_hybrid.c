@@ -63,6 +63,7 @@ const struct recipe model_bailing_hybrid = {
     .family = "bailing_hybrid",
     .model_type = "bailing_hybrid",
     .hf_class = "BailingHybridForCausalLM",
+    .foreign = "n_group",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys, deltanet_keys, kda_keys, keys),
     TENSORS(decoder_ends, decoder_norms, tensors, decoder_mlp, moe_tensors, moe_shared_tensors),
     .derive = derive,

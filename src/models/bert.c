@@ -56,13 +56,15 @@ const struct tensor bert_causal_head[] = {
 };
 
 static const struct tensor tasks[] = {
-    MATRIX("task_types.weight", "{m}embeddings.task_type_embeddings.weight", "task_types", "width",
+    MATRIX("task_types.weight", "{m}embeddings.task_type_embeddings.weight",
+           "tasks*task_types", "width",
            OPTIONAL),
     {0},
 };
 
 static const struct key task_keys[] = {
     WHOLE("task_types", NULL, "task_type_vocab_size", OPTIONAL, 3, 0, 65536),
+    WHOLE("tasks", NULL, "use_task_id", OPTIONAL, 1, 0, 1), /* older files do not say it */
     {0},
 };
 

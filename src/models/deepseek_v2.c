@@ -44,6 +44,7 @@ const struct recipe model_deepseek_v2 = {
     .gguf = "deepseek2",
     .model_type = "deepseek_v2",
     .hf_class = "DeepseekV2ForCausalLM",
+    .foreign = "norm_topk_prob",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp, decoder_mlp_biases, moe_tensors,
             moe_shared_tensors, bias),

@@ -417,6 +417,7 @@ const struct recipe model_deepseek_v4 = {
     .gguf = "deepseek4",
     .model_type = "deepseek_v4",
     .hf_class = "DeepseekV4ForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(tensors),
     .derive = derive,

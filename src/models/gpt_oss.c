@@ -70,6 +70,7 @@ const struct recipe model_gpt_oss = {
     .gguf = "gpt-oss",
     .model_type = "gpt_oss",
     .hf_class = "GptOssForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_attention_tensors, decoder_attention_biases, tensors),
     .derive = derive,

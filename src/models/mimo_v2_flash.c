@@ -49,6 +49,7 @@ const struct recipe model_mimo_v2_flash = {
     .gguf = "mimo2",
     .model_type = "mimo_v2_flash",
     .hf_class = "MiMoV2FlashForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             tensors, decoder_mlp, moe_tensors, moe_bias_tensors),

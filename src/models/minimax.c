@@ -130,6 +130,7 @@ const struct recipe model_minimax = {
     .gguf_lists_recurrent = true,
     .model_type = "minimax",
     .hf_class = "MiniMaxForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, tensors),
     .derive = derive,

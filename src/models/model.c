@@ -215,6 +215,8 @@ ob_status model_open(const struct source *source, const struct model_options *op
     if (s == OB_OK) s = m->recipe->derive(&b, error);
     if (s == OB_OK) s = pooling_settle(&b, error);
     s = check_kinds(&b, s, error);
+    if (b.recipe && s != OB_ERR_MEMORY && check_zeros(&b, error) != OB_OK) s = OB_ERR_FORMAT;
+    if (s == OB_OK) s = check_words(&b, error);
     if (s == OB_OK) s = check_unread(&b, error);
     if (s == OB_OK) s = load_tensors(&b, error);
     if (s == OB_OK) s = build_graph(&b, error);

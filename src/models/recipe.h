@@ -110,6 +110,10 @@ struct recipe {
                                 name ends with "_norm.weight" and that have no from_hf */
     const char *act;         /* activation where no key names one; NULL: "silu" */
     const char *act_key;     /* config.json's keys for it; NULL: the usual ones, "": none */
+    const char *foreign;     /* config.json's keys, separated by '|', that a table here reads for
+                                others and the class does not: as if they were not there */
+    bool turns_parts;        /* partial_rotary_factor says how much of a head turns; elsewhere heads
+                                turn whole, and other values are refused */
     /* What tables cannot say: ropes, windows, scales. Runs after keys were read. */
     ob_status (*derive)(struct build *b, ob_error *error);
     /* Appends one layer; returns the residual stream. */
@@ -172,6 +176,8 @@ struct weight *build_global(struct build *b, const char *name);
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size);
 bool build_has(struct build *b, const char *gguf, const char *hf);
+/* The file itself has one of them: config.json, and it is no default. */
+bool build_says(struct build *b, const char *hf);
 uint64_t build_count(struct build *b, const char *gguf, const char *hf); /* elements */
 bool build_f32(struct build *b, const char *gguf, const char *hf, float *out);
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out);
@@ -201,6 +207,11 @@ ob_status build_set(struct build *b, const char *name, double value, ob_error *e
 
 /* A boolean; *io stays as it is where the source has none. Another kind of value is refused. */
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error);
+
+/* A class reads one of a key's names; a file that has two, and says two things, is refused. */
+ob_status build_agree(struct build *b, const char *names, ob_error *error);
+/* Null, at one of these names, is refused: it means something else than a key that is absent. */
+ob_status build_not_null(struct build *b, const char *names, ob_error *error);
 
 /* Keys that may ask for what a recipe does not compute: a value other than these two is refused,
  * true being 1 and false 0.

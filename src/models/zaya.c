@@ -207,6 +207,8 @@ const struct recipe model_zaya = {
     .family = "zaya",
     .model_type = "zaya",
     .hf_class = "ZayaForCausalLM",
+    .foreign = "norm_topk_prob|routed_scaling_factor",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, tensors),
     .derive = derive,

@@ -114,25 +114,17 @@ static ob_status read_word(const json_t *request, const char *field, const char 
 
 static ob_status read_words(const json_t *request, struct params *out, ob_error *error) {
     static const char *const formats[] = {"auto", "deepseek", "deepseek-legacy", "none", NULL};
-    static const char *const choices[] = {"auto", "none", NULL};
-    const char *choice;
-    const json_t *tools = get(request, "tools"), *parallel = get(request, "parallel_tool_calls");
-    const json_t *model = get(request, "model");
+    const json_t *tools = get(request, "tools"), *model = get(request, "model");
     if (model && !json_is_string(model)) return params_refuse(error, "model", model, "a string");
     ob_status s = read_word(request, "reasoning_format", formats,
                             "\"auto\", \"deepseek\", \"deepseek-legacy\" or \"none\"",
                             &out->reasoning_format, error);
     if (!get(request, "reasoning_format")) out->reasoning_format = NULL;
-    /* A call is forced by a grammar of the tool format: a place for it is chat_parse_impl.h. */
-    if (s == OB_OK)
-        s = read_word(request, "tool_choice", choices,
-                      "\"auto\" or \"none\" (a call cannot be forced yet)", &choice, error);
-    if (s == OB_OK && parallel && !json_is_boolean(parallel))
-        s = params_refuse(error, "parallel_tool_calls", parallel, "true or false");
+    if (s == OB_OK) s = chat_choice_read(request, &out->choice, error);
     if (s != OB_OK) return s;
-    out->drop_tools = strcmp(choice, "none") == 0;
+    out->drop_tools = out->choice.kind == CHAT_CHOICE_NONE;
     out->calls = !out->drop_tools && json_array_size(tools) > 0;
-    out->single_call = json_is_false(parallel);
+    out->single_call = out->choice.single;
     return OB_OK;
 }
 
@@ -214,20 +206,29 @@ static ob_status read_logprobs(const json_t *request, struct params *out, ob_err
                      error);
 }
 
-/* ---- what we cannot do ----------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
-/* Fields that change the answer, with the value that asks for nothing, as null does. */
-static const struct {
-    const char *field;
-    const char *neutral; /* JSON */
-} unsupported[] = {
-    {"best_of", "1"},
-    {"echo", "false"},
-    {"functions", "[]"},
-    {"min_tokens", "0"},
-    {"n", "1"},
-    {"suffix", "\"\""},
-};
+static ob_status read_choices(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *n = get(request, "n"), *best = get(request, "best_of");
+    const json_t *suffix = get(request, "suffix");
+    json_int_t count = n ? json_integer_value(n) : 1;
+    if ((n && !json_is_integer(n)) || count < 1 || count > PARAMS_CHOICES)
+        return params_refuse(error, "n", n, "an integer from 1 to 128");
+    if (best && (!json_is_integer(best) || json_integer_value(best) != count))
+        return params_refuse(error, "best_of", best,
+                             "as \"n\" (answers are not chosen among more)");
+    if (suffix && !json_is_string(suffix))
+        return params_refuse(error, "suffix", suffix, "a string");
+    out->n = (uint32_t)count;
+    out->suffix = (struct str){json_string_value(suffix), json_string_length(suffix)};
+    ob_status s = read_flag(request, "echo", "echo", &out->echo, error);
+    if (s == OB_OK && out->echo && (out->logprobs || out->logprobs_after))
+        s = params_refuse(error, "echo", get(request, "echo"),
+                          "false beside \"logprobs\": the prompt's are not computed");
+    return s;
+}
+
+/* ---- what we cannot do ----------------------------------------------------------------------- */
 
 /* 1 and 1.0 are equal. */
 static bool equal(const json_t *a, const json_t *b) {
@@ -236,36 +237,52 @@ static bool equal(const json_t *a, const json_t *b) {
     return json_equal(a, b);
 }
 
-static ob_status refuse_unsupported(const json_t *request, ob_error *error) {
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
-        const json_t *value = get(request, unsupported[i].field);
+ob_status params_refuse_all(const json_t *request, const struct params_neutral *table, size_t n,
+                            ob_error *error) {
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = get(request, table[i].field);
         if (!value) continue;
-        json_t *neutral = json_loads(unsupported[i].neutral, JSON_DECODE_ANY, NULL);
+        json_t *neutral = json_loads(table[i].neutral, JSON_DECODE_ANY, NULL);
         bool asks = !equal(value, neutral);
         json_decref(neutral);
         if (!asks) continue;
         char what[64];
-        snprintf(what, sizeof what, "%s (nothing else is supported)", unsupported[i].neutral);
-        return params_refuse(error, unsupported[i].field, value, what);
+        snprintf(what, sizeof what, "%s (nothing else is supported)", table[i].neutral);
+        return params_refuse(error, table[i].field, value, what);
     }
     return OB_OK;
 }
 
+ob_status params_flag(const json_t *request, const char *field, bool absent, bool *out,
+                      ob_error *error) {
+    *out = absent;
+    return get(request, field) ? read_flag(request, field, field, out, error) : OB_OK;
+}
+
 ob_status params_read(const json_t *request, const ob_sampling *defaults, struct params *out,
                       ob_error *error) {
+    static const struct params_neutral neutral[] = {{"functions", "[]"}, {"min_tokens", "0"}};
     *out = (struct params){.sampling = *defaults};
-    ob_status s = refuse_unsupported(request, error);
+    ob_status s = params_refuse_all(request, neutral, 2, error);
     if (s == OB_OK) s = sampling_read(request, &out->sampling, &out->lists, error);
     if (s == OB_OK) s = ob_sampling_check(&out->sampling, error);
     if (s != OB_OK && strcmp(error->where, "order") == 0) strcpy(error->where, "samplers");
     if (s == OB_OK) s = read_seed(request, &out->sampling.seed, error);
+    out->seeded = get(request, "seed") != NULL;
     if (s == OB_OK) s = read_max_tokens(request, &out->max_tokens, error);
     if (s == OB_OK) s = read_flags(request, out, error);
     if (s == OB_OK) s = read_words(request, out, error);
     if (s == OB_OK) s = read_budget(request, out, error);
     if (s == OB_OK) s = read_stop(request, out, error);
     if (s == OB_OK) s = form_read(request, &out->form, error);
+    if (s == OB_OK && out->choice.kind == CHAT_CHOICE_REQUIRED && out->form.kind != FORM_ANY) {
+        error_set(error, OB_ERR_ARGUMENT, "excludes %s: one of them says what the answer is",
+                  out->form.field);
+        error_at(error, NULL, "tool_choice", OB_NO_OFFSET);
+        s = OB_ERR_ARGUMENT;
+    }
     if (s == OB_OK) s = read_logprobs(request, out, error);
+    if (s == OB_OK) s = read_choices(request, out, error);
     return s;
 }
 

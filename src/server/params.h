@@ -11,11 +11,13 @@
 #include "onebit.h"
 #include "server/form.h"
 #include "server/sampling.h"
+#include "text/chat_grammar.h"
 
-enum { PARAMS_STOPS = 16 };
+enum { PARAMS_STOPS = 16, PARAMS_CHOICES = 128 };
 
 struct params {
     ob_sampling sampling;
+    bool seeded;         /* the request says a seed, or -1 */
     uint32_t max_tokens; /* 0: no limit */
     const char *stop[PARAMS_STOPS];
     size_t stops;
@@ -24,11 +26,15 @@ struct params {
     const char *reasoning_format; /* NULL: the request names none */
     bool limit_reasoning, free_reasoning; /* it wants a limit, or none; neither: it does not say */
     uint32_t reasoning_tokens;
+    struct chat_choice choice; /* which tools it may call or must */
     bool drop_tools;    /* tool_choice "none" */
     bool calls;         /* there are tools and they may be called */
     bool single_call;   /* parallel_tool_calls is false */
     bool logprobs, logprobs_after; /* post_sampling_probs */
     uint32_t top_logprobs;
+    uint32_t n;          /* answers to each prompt */
+    bool echo;           /* an answer begins with its prompt */
+    struct str suffix;   /* what stands behind the answer */
     struct form form;    /* what the answer may be */
     struct sampling_lists lists; /* `sampling` points into it */
 };
@@ -40,6 +46,17 @@ ob_status params_parse(struct str text, json_t **out, ob_error *error);
 ob_status params_read(const json_t *request, const ob_sampling *defaults, struct params *out,
                       ob_error *error);
 void params_free(struct params *params);
+
+/* Fields that change the answer and cannot be served, with the value that asks for nothing, as null
+ * does: JSON. */
+struct params_neutral {
+    const char *field, *neutral;
+};
+ob_status params_refuse_all(const json_t *request, const struct params_neutral *table, size_t n,
+                            ob_error *error);
+/* A field that is true or false; `absent` if it is not there. */
+ob_status params_flag(const json_t *request, const char *field, bool absent, bool *out,
+                      ob_error *error);
 
 /* OB_ERR_ARGUMENT: "must be <what>, not <the value>". */
 ob_status params_refuse(ob_error *error, const char *field, const json_t *value, const char *what);

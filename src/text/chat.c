@@ -133,6 +133,9 @@ ob_status chat_set_tool_format(struct chat *chat, const char *name, ob_error *er
 
 const struct chat_format *chat_tool_format(const struct chat *chat) { return chat->format; }
 const struct chat_thought *chat_thought_style(const struct chat *chat) { return chat->style; }
+struct str chat_tools_source(const struct chat *chat) {
+    return chat->tools.jinja ? chat->tools.source : chat->plain.source;
+}
 
 /* ---- the last message, to be continued ---- */
 

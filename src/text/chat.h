@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "text/chat_grammar.h"
 #include "text/chat_parse.h"
 #include "text/tok.h"
 
@@ -36,6 +37,14 @@ void chat_close(struct chat **chat);
 ob_status chat_set_tool_format(struct chat *chat, const char *name, ob_error *error);
 const struct chat_format *chat_tool_format(const struct chat *chat);
 const struct chat_thought *chat_thought_style(const struct chat *chat);
+/* Of the template for requests with tools. */
+struct str chat_tools_source(const struct chat *chat);
+/* A grammar of answers that call the tools of `request`, behind a prompt that ends with `prompt`;
+ * NULL in *out if any text is fine (chat_choice_binds). See chat_grammar.h.
+ * thinks: reasoning may come first; compact and open: see struct schema_options. */
+ob_status chat_calls(const struct chat *chat, const struct tok *tok, const json_t *request,
+                     struct str prompt, bool thinks, bool compact, bool open,
+                     struct grammar **out, ob_error *error);
 /* text may be NULL; appended otherwise. ids as for tok_encode. Errors in the request name the field
  * in `where` ("messages[2].content") with OB_ERR_ARGUMENT. */
 ob_status chat_prompt(const struct chat *chat, const json_t *request, ob_tokens *ids,

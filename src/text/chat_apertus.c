@@ -8,4 +8,6 @@ const struct chat_format chat_format_apertus = {
     .source = {"<|tools_prefix|>", "<|tools_suffix|>"},
     .call = {"<|tools_prefix|>%A%.<|tools_suffix|>"},
     .name_is_key = true,
+    .write = {{.before = "<|tools_prefix|>[", .call = "{\"%N\": %J}", .between = ", ",
+               .after = "]<|tools_suffix|>"}},
 };

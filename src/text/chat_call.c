@@ -169,8 +169,10 @@ static enum chat_step function_id(struct chat_parser *p) {
 /* The text before the next literal of the pattern, at most a name's length. */
 static enum chat_step until_literal(struct chat_parser *p, struct buf *out) {
     struct chat_call *c = &p->call;
-    struct str mark = next_literal(c->pc);
-    size_t which, end = match_find(chat_parser_text(p), c->pos, &mark, 1, p->last, &which);
+    struct str mark = next_literal(c->pc), text = chat_parser_text(p);
+    size_t most = c->pos + NAME_MAX_BYTES + mark.n;
+    if (text.n > most) text.n = most; /* a name is not looked for in all of a long text */
+    size_t which, end = match_find(text, c->pos, &mark, 1, p->last, &which);
     if (end - c->pos > NAME_MAX_BYTES) return CHAT_FAIL;
     if (which) return wait_or(p, CHAT_FAIL);
     if (out) buf_clear(out);
@@ -348,13 +350,36 @@ static bool begins_call(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Whether a closing bracket has come since the last try: else another is of no use. */
-static bool may_close(struct chat_parser *p) {
+/* The byte of a loose value at in[mark]: brackets and quotes. False: more must come. */
+static bool nest_byte(struct chat_parser *p, struct str quote) {
     struct chat_call *c = &p->call;
-    size_t from = c->mark > c->pos ? c->mark : c->pos;
-    c->mark = p->in.n;
-    return p->last || (from < p->in.n && (memchr(p->in.p + from, ')', p->in.n - from) ||
-                                          memchr(p->in.p + from, '}', p->in.n - from)));
+    struct str text = chat_parser_text(p);
+    char byte = text.p[c->mark];
+    bool mark = quote.n && byte == quote.p[0] && (!c->quoted || c->quoted == byte);
+    enum match match = mark ? match_at(text, c->mark, quote) : MATCH_NO;
+    if (match == MATCH_PART || (byte == '\\' && c->mark + 1 == text.n)) return false;
+    bool ends = match == MATCH_YES || byte == '"' || byte == '\'';
+    if (c->quoted && byte == '\\' && (c->quoted == '"' || c->quoted == '\'')) c->mark++;
+    else if (ends && (!c->quoted || c->quoted == byte)) c->quoted = c->quoted ? 0 : byte;
+    else if (!c->quoted && (byte == '(' || byte == '[' || byte == '{')) c->nest++;
+    else if (!c->quoted && (byte == ')' || byte == ']' || byte == '}')) c->nest -= c->nest > 0;
+    c->mark += match == MATCH_YES ? quote.n : 1;
+    return true;
+}
+
+/* Whether the brackets that a loose value begins with may be closed: only then is it read, so that
+ * each byte is looked at once, however many brackets come. */
+static bool may_close(struct chat_parser *p, struct str quote) {
+    struct chat_call *c = &p->call;
+    if (p->last) return true;
+    if (c->mark < c->pos) c->mark = c->pos, c->nest = 0, c->quoted = 0;
+    while (c->mark < p->in.n) {
+        char byte = p->in.p[c->mark];
+        bool inside = c->quoted;
+        if (!nest_byte(p, quote)) break;
+        if (!inside && !c->nest && (byte == ')' || byte == ']' || byte == '}')) return true;
+    }
+    return false;
 }
 
 /* A loose value is all there, or more of it must come; what cannot be one fails only then. */
@@ -367,7 +392,7 @@ static enum chat_step loosely(struct chat_parser *p, enum loose s) {
 static enum chat_step python_call(struct chat_parser *p) {
     struct chat_call *c = &p->call;
     struct str name = {0};
-    if (!may_close(p)) return CHAT_WAIT;
+    if (!may_close(p, (struct str){0})) return CHAT_WAIT;
     enum chat_step s = loosely(p, loose_call(chat_parser_text(p), &c->pos, &name, &c->args));
     if (s != CHAT_ON) return s;
     if (str_ends(name, ".call")) name.n -= 5;
@@ -443,12 +468,13 @@ static enum chat_step value(struct chat_parser *p) {
     bool lines = p->options.format->lines;
     struct str mark = next_literal(c->pc + 2);
     if (!c->reading) {
-        enum chat_step s = value_opens(p);
+        enum chat_step s = p->no_end ? CHAT_FAIL : value_opens(p);
         if (s != CHAT_ON) return s;
     }
     size_t which, end = match_find(chat_parser_text(p), c->pos, &mark, 1, p->last, &which);
     size_t stop = end > c->mark && lines && p->in.p[end - 1] == '\n' ? end - 1 : end;
     if (c->string && stop > c->pos) put_text(p, stop);
+    if (which && p->last) p->no_end = true; /* nor does one that begins behind this one */
     if (which && p->last && !c->string) c->pos = c->mark;
     if (which && !c->string && !p->last) c->pos = end;
     if (which) return wait_or(p, CHAT_FAIL);
@@ -479,9 +505,10 @@ static enum chat_step gemma_arguments(struct chat_parser *p) {
     struct chat_call *c = &p->call;
     if (c->pos == p->in.n) return wait_or(p, CHAT_FAIL);
     if (p->in.p[c->pos] != '{') return CHAT_FAIL;
-    if (!may_close(p)) return CHAT_WAIT;
-    enum chat_step s = loosely(p, loose_value(chat_parser_text(p), &c->pos,
-                                              str_of(p->options.format->quote), &c->args));
+    struct str quote = str_of(p->options.format->quote);
+    if (!may_close(p, quote)) return CHAT_WAIT;
+    enum chat_step s =
+        loosely(p, loose_value(chat_parser_text(p), &c->pos, quote, &c->args));
     if (s == CHAT_ON) c->mark = 0;
     return s;
 }

@@ -10,4 +10,10 @@ const struct chat_format chat_format_command_r = {
     .call = {"<|START_ACTION|>%A%.%_<|END_ACTION|>", "Action:%_```json%_%A%.%_```"},
     .skip = {"<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"},
     .ends_thought = true,
+    .write = {{.source = "<|START_ACTION|>", .before = "<|START_ACTION|>[\n    ",
+               .call = "{\"tool_call_id\": \"%#\", \"tool_name\": \"%N\", \"parameters\": %J}",
+               .between = ",\n    ", .after = "\n]<|END_ACTION|>"},
+              {.before = "Action: ```json\n[\n    ",
+               .call = "{\n        \"tool_name\": \"%N\",\n        \"parameters\": %J\n    }",
+               .between = ",\n    ", .after = "\n]```"}},
 };

@@ -12,4 +12,11 @@ const struct chat_format chat_format_deepseek = {
     .call = {BEGIN "%N<｜tool▁sep｜>%_%J%." END,
              BEGIN "%*<｜tool▁sep｜>%N%_```json%_%J%.%_```" END},
     .ends_thought = true,
+    .write = {{.source = "```json", .before = "<｜tool▁calls▁begin｜>",
+               .call = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>%N\n```json\n%J\n```"
+                       "<｜tool▁call▁end｜>",
+               .between = "\n", .after = "<｜tool▁calls▁end｜>"},
+              {.before = "<｜tool▁calls▁begin｜>",
+               .call = "<｜tool▁call▁begin｜>%N<｜tool▁sep｜>%J<｜tool▁call▁end｜>",
+               .after = "<｜tool▁calls▁end｜>"}},
 };

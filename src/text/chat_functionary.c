@@ -7,4 +7,5 @@ const struct chat_format chat_format_functionary = {
     .about = "Functionary v3.1: <function=NAME>{...}</function>",
     .source = {"<|start_header_id|>", "<function=", "</function>"},
     .call = {"<function=%N>%_%J%.%_</function>", "<|python_tag|>%A%.", "<|python_tag|>%Y%."},
+    .write = {{.call = "<function=%N>%J</function>"}},
 };

@@ -9,4 +9,5 @@ const struct chat_format chat_format_functionary_v3_2 = {
     .call = {">>>%N%_%J%."},
     .skip = {">>>all\n"},
     .prompt = ">>>",
+    .write = {{.call = "%N\n%J", .between = ">>>", .content = "all\n"}},
 };

@@ -9,4 +9,5 @@ const struct chat_format chat_format_functiongemma = {
     .call = {"<start_function_call>call:%N%G%.<end_function_call>"},
     .skip = {"<start_function_response>"},
     .quote = "<escape>",
+    .write = {{.call = "<start_function_call>call:%N%G<end_function_call>"}},
 };

@@ -8,4 +8,5 @@ const struct chat_format chat_format_gemma = {
     .source = {"<start_of_turn>"},
     .call = {"```tool_code%_%Y%.%_```", "```json%_%!%A%.%_```", "```tool_call%_%A%.%_```"},
     .bare = {"%!%A%.", "%!%Y%."},
+    .write = {{.before = "```tool_code\n", .call = "%N%Y", .between = "\n", .after = "\n```"}},
 };

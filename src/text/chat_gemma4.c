@@ -14,4 +14,5 @@ const struct chat_format chat_format_gemma4 = {
     .thought = &thought,
     .quote = "<|\"|>",
     .ends_thought = true,
+    .write = {{.call = "<|tool_call>call:%N%G<tool_call|>"}},
 };

@@ -8,4 +8,8 @@ const struct chat_format chat_format_gigachat = {
     .source = {"<|role_sep|>", "<|message_sep|>"},
     .call = {"<|function_call|>%_%A%.",
              "%(<|message_sep|>%)%_function call<|role_sep|>%_%A%."},
+    .write = {{.source = "<|function_call|>", .before = "<|function_call|>",
+               .call = "{\"name\": \"%N\", \"arguments\": %J}", .single = true},
+              {.before = "function call<|role_sep|>\n",
+               .call = "{\"name\": \"%N\", \"arguments\": %J}", .single = true}},
 };

@@ -8,4 +8,6 @@ const struct chat_format chat_format_glm4 = {
     .source = {"<tool_call>", "<arg_key>", "<arg_value>"},
     .call = {"<tool_call>%_%N%_%P</tool_call>%."},
     .parameter = "<arg_key>%K</arg_key>%_<arg_value>%V</arg_value>%_",
+    .write = {{.call = "<tool_call>%N\n%P</tool_call>", .between = "\n",
+               .parameter = "<arg_key>%K</arg_key>\n<arg_value>%V</arg_value>\n"}},
 };

@@ -9,4 +9,6 @@ const struct chat_format chat_format_granite = {
     .call = {"<|tool_call|>%_%A%.", "<tool_call>%_%A%.%_</tool_call>", "<function_call>%_%A%."},
     .skip = {"<response>", "</response>"},
     .skip_after_thought = true,
+    .write = {{.before = "<|tool_call|>[", .call = "{\"name\": \"%N\", \"arguments\": %J}",
+               .between = ", ", .after = "]"}},
 };

@@ -22,4 +22,8 @@ const struct chat_format chat_format_harmony = {
              "<|end|>", "<|return|>", "<|call|>"},
     .prompt = "<|start|>assistant",
     .thought = &thought,
+    .write = {{.call = "<|channel|>commentary to=functions.%N <|constrain|>json<|message|>%J",
+               .trigger = {"<|channel|>commentary to=", "<|channel|>analysis to=",
+                           "<|start|>assistant to="},
+               .single = true}},
 };

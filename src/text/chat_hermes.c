@@ -10,4 +10,6 @@ const struct chat_format chat_format_hermes = {
     .call = {"<tool_call>%_%A%.%_</tool_call>", "<tools>%_%!%A%.%_</tools>",
              "```json%_%!%A%.%_```", "<function_call>%_%!%A%.%_</function_call>"},
     .bare = {"%!%A%."},
+    .write = {{.call = "<tool_call>\n{\"name\": \"%N\", \"arguments\": %J}\n</tool_call>",
+               .between = "\n"}},
 };

@@ -14,4 +14,9 @@ const struct chat_format chat_format_hunyuan = {
     .thought = &thought,
     .parameter = "<arg_key:opensource>%K</arg_key:opensource>%_"
                  "<arg_value:opensource>%V</arg_value:opensource>%_",
+    .write = {{.before = "<tool_calls:opensource>",
+               .call = "<tool_call:opensource>%N<tool_sep:opensource>\n%P</tool_call:opensource>",
+               .between = "\n", .after = "</tool_calls:opensource>",
+               .parameter = "<arg_key:opensource>%K</arg_key:opensource>\n"
+                            "<arg_value:opensource>%V</arg_value:opensource>\n"}},
 };

@@ -9,4 +9,8 @@ const struct chat_format chat_format_kimi_k2 = {
     .call = {"%(<|tool_calls_section_begin|>%)%_<|tool_call_begin|>%_%F%_"
              "<|tool_call_argument_begin|>%_%J%.%_<|tool_call_end|>%_<|tool_calls_section_end|>"},
     .ends_thought = true,
+    .write = {{.before = "<|tool_calls_section_begin|>",
+               .call = "<|tool_call_begin|>functions.%N:%#<|tool_call_argument_begin|>%J"
+                       "<|tool_call_end|>",
+               .after = "<|tool_calls_section_end|>"}},
 };

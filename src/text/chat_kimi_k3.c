@@ -16,4 +16,9 @@ const struct chat_format chat_format_kimi_k3 = {
              "<|end_of_msg|>"},
     .thought = &thought,
     .ends_thought = true,
+    .write = {{.before = "<|open|>tools<|sep|>",
+               .call = "<|open|>call tool=\"%N\" index=\"%#\"<|sep|>%P<|close|>call<|sep|>",
+               .after = "<|close|>tools<|sep|>",
+               .parameter = "<|open|>argument key=\"%K\" type=\"%T\"<|sep|>%V"
+                            "<|close|>argument<|sep|>"}},
 };

@@ -9,4 +9,6 @@ const struct chat_format chat_format_lfm2 = {
     .call = {"<|tool_call_start|>%Y%.%_<|tool_call_end|>",
              "<|tool_call_start|>%A%.%_<|tool_call_end|>"},
     .bare = {"%!%Y%."},
+    .write = {{.before = "<|tool_call_start|>[", .call = "%N%Y", .between = ", ",
+               .after = "]<|tool_call_end|>"}},
 };

@@ -10,4 +10,7 @@ const struct chat_format chat_format_llama3 = {
     .call = {"<|python_tag|>%A%.", "<|python_tag|>%Y%.", "<|python_start|>%Y%.%_<|python_end|>",
              "<|python_start|>%A%.%_<|python_end|>"},
     .bare = {"%!%A%.", "%!%Y%."},
+    .write = {{.source = "func_name1(", .before = "[", .call = "%N%Y", .between = ", ",
+               .after = "]", .bare = true},
+              {.call = "{\"name\": \"%N\", \"parameters\": %J}", .between = "; ", .bare = true}},
 };

@@ -8,4 +8,6 @@ const struct chat_format chat_format_minicpm5 = {
     .source = {"<function name=", "<param name="},
     .call = {"<function name=\"%N\">%_%P</function>%."},
     .parameter = "<param name=\"%K\">%V</param>%_",
+    .write = {{.call = "<function name=\"%N\">%P</function>", .between = "\n",
+               .parameter = "<param name=\"%K\">%V</param>"}},
 };

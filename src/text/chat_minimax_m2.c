@@ -9,4 +9,7 @@ const struct chat_format chat_format_minimax_m2 = {
     .call = {"%(<minimax:tool_call>%)%_<invoke name=\"%N\">%_%P</invoke>%.%_</minimax:tool_call>"},
     .parameter = "<parameter name=\"%K\">%V</parameter>%_",
     .ends_thought = true,
+    .write = {{.before = "<minimax:tool_call>\n", .call = "<invoke name=\"%N\">\n%P</invoke>\n",
+               .after = "</minimax:tool_call>",
+               .parameter = "<parameter name=\"%K\">%V</parameter>\n"}},
 };

@@ -10,4 +10,9 @@ const struct chat_format chat_format_mistral = {
     .call = {"[TOOL_CALLS]%A%.", "[TOOL_CALLS]%N[ARGS]%_%J%.",
              "[TOOL_CALLS]%N[CALL_ID]%I[ARGS]%_%J%.", "[TOOL_CALLS]%_%N%_%J%."},
     .short_ids = true,
+    .write = {{.source = "[CALL_ID]", .call = "[TOOL_CALLS]%N[CALL_ID]%I[ARGS]%J"},
+              {.source = "[ARGS]", .call = "[TOOL_CALLS]%N[ARGS]%J"},
+              {.before = "[TOOL_CALLS][",
+               .call = "{\"name\": \"%N\", \"arguments\": %J, \"id\": \"%I\"}",
+               .between = ", ", .after = "]"}},
 };

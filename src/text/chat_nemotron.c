@@ -8,4 +8,6 @@ const struct chat_format chat_format_nemotron = {
     .source = {"<TOOLCALL>"},
     .call = {"<TOOLCALL>%_%A%.%_</TOOLCALL>"},
     .ends_thought = true,
+    .write = {{.before = "<TOOLCALL>[", .call = "{\"name\": \"%N\", \"arguments\": %J}",
+               .between = ", ", .after = "]</TOOLCALL>"}},
 };

@@ -205,6 +205,11 @@ static void tell(struct chat_parser *p, enum chat_kind kind, size_t end) {
     if (end > p->at) p->at = end;
 }
 
+/* Where to go on looking: what is known to be white space is not looked at again. */
+static size_t look_from(const struct chat_parser *p) {
+    return p->looked > p->at ? p->looked : p->at;
+}
+
 static size_t skip_space(const struct chat_parser *p, size_t at) {
     while (at < p->in.n && match_space(p->in.p[at])) at++;
     return at;
@@ -212,14 +217,16 @@ static size_t skip_space(const struct chat_parser *p, size_t at) {
 
 /* Where the white space begins that ends in[..end), not before `at`. */
 static size_t space_before(const struct chat_parser *p, size_t end) {
-    while (end > p->at && match_space(p->in.p[end - 1])) end--;
-    return end;
+    size_t from = look_from(p);
+    while (end > from && match_space(p->in.p[end - 1])) end--;
+    return end <= from ? p->at : end;
 }
 
 /* Each returns false to wait for more text. */
 
 static bool step_before(struct chat_parser *p) {
-    size_t at = skip_space(p, p->at);
+    size_t at = skip_space(p, look_from(p));
+    p->looked = at;
     enum match match = at < p->in.n ? match_at(chat_parser_text(p), at,
                                                str_of(p->options.style->open))
                                     : MATCH_PART;
@@ -242,9 +249,10 @@ static bool step_thinking(struct chat_parser *p) {
     struct str marks[CHAT_MARKS + 1];
     size_t which, n = thought_ends(p, marks);
     if (!p->thought) p->at = skip_space(p, p->at);
-    size_t end = match_find(chat_parser_text(p), p->at, marks, n, p->last, &which);
+    size_t end = match_find(chat_parser_text(p), look_from(p), marks, n, p->last, &which);
     tell(p, CHAT_REASONING, space_before(p, end));
     if (which == n) {
+        p->looked = end;
         if (p->last) p->at = p->in.n;
         return false;
     }
@@ -299,7 +307,7 @@ static bool may_be_bare(const struct chat_parser *p, size_t at) {
 }
 
 static bool step_text(struct chat_parser *p) {
-    size_t which, at = skip_space(p, p->at);
+    size_t which, at = skip_space(p, look_from(p));
     if (!p->marks && !p->options.calls) {
         tell(p, CHAT_CONTENT, p->in.n);
         return false;
@@ -308,9 +316,10 @@ static bool step_text(struct chat_parser *p) {
         try_call(p, at, true);
         return true;
     }
-    size_t end = match_find(chat_parser_text(p), p->at, p->mark, p->marks, p->last, &which);
+    size_t end = match_find(chat_parser_text(p), look_from(p), p->mark, p->marks, p->last, &which);
     if (which == p->marks) {
         size_t stop = space_before(p, end);
+        p->looked = end;
         bool nothing = p->after_call && stop == p->at;
         tell(p, CHAT_CONTENT, p->last && !nothing ? p->in.n : stop);
         if (p->last) p->at = p->in.n;
@@ -391,6 +400,7 @@ static void compact(struct chat_parser *p) {
     p->in.n -= n;
     p->at = 0;
     p->swallow = less(p->swallow, n);
+    p->looked = less(p->looked, n);
     c->start = less(c->start, n);
     c->pos = less(c->pos, n);
     c->mark = less(c->mark, n);

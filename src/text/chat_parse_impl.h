@@ -20,12 +20,28 @@
 #include "text/chat_parse.h"
 #include "text/chat_scan.h"
 
-enum { CHAT_CALLS = 5, CHAT_BARE = 3, CHAT_SKIPS = 9, CHAT_SOURCES = 4, CHAT_MARKS = 32 };
+enum { CHAT_CALLS = 5, CHAT_BARE = 3, CHAT_SKIPS = 9, CHAT_SOURCES = 4, CHAT_MARKS = 32,
+       CHAT_WRITES = 3, CHAT_TRIGGERS = 3 };
 
 struct chat_thought {
     const char *name, *open, *close;
     const char *end;   /* NULL: `close` is all that ends it */
     bool anywhere;     /* not only before the answer */
+};
+
+/* How calls are written where they are held to a grammar (chat_write.c). Text that stands for
+ * itself, and
+ *   %N  the name      %J  the arguments, JSON      %G  the same in Gemma's spelling
+ *   %Y  Python's, in brackets                      %P  each one as in `parameter`
+ *   %#  a number      %I  an id of 9 letters       %K %V %T  in `parameter`, as above */
+struct chat_write {
+    const char *before, *call, *between, *after; /* around all calls, a call, between two */
+    const char *parameter;
+    const char *source;  /* only if the template has it; the first that fits counts */
+    const char *content; /* what text that is no call begins with */
+    const char *trigger[CHAT_TRIGGERS]; /* only calls have these; none: what patterns begin with */
+    bool single;         /* one call is all that an answer may have */
+    bool bare;           /* nothing marks it */
 };
 
 struct chat_format {
@@ -44,6 +60,7 @@ struct chat_format {
     bool short_ids;    /* ids are 9 letters and digits */
     bool ends_thought; /* a call inside the reasoning ends it */
     bool skip_after_thought; /* the markers to skip come only behind reasoning */
+    struct chat_write write[CHAT_WRITES]; /* no `call`: calls cannot be held to a grammar */
 };
 
 #define FORMAT(name) extern const struct chat_format chat_format_##name;
@@ -64,6 +81,8 @@ struct chat_call {
     bool begun;          /* CHAT_TOOL was told */
     unsigned parameters, level, role;
     struct scan scan;
+    unsigned nest;       /* brackets open at in[mark] of a loose value, */
+    char quoted;         /* and the quote; 0: none, else ' " or the first byte of the format's */
     struct buf name, id, key, args;
 };
 
@@ -77,6 +96,8 @@ struct chat_parser {
     struct buf in;
     size_t at;          /* in[at..] is not told yet */
     size_t swallow;     /* in[..swallow] is the prompt's */
+    size_t looked;      /* in[at..looked] is white space: not looked at again */
+    bool no_end;        /* no parameter ends any more */
     bool last;          /* no more text comes */
     bool thought, spoken; /* some was told */
     bool after_thought, after_call, failed;

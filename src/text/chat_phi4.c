@@ -9,4 +9,6 @@ const struct chat_format chat_format_phi4 = {
     .call = {"<|tool_call|>%_%A%.%_<|/tool_call|>", "<|tool_calls|>%_%A%.%_<|/tool_calls|>",
              "functools%_%A%."},
     .bare = {"%!%A%."},
+    .write = {{.before = "<|tool_call|>[", .call = "{\"name\": \"%N\", \"arguments\": %J}",
+               .between = ", ", .after = "]<|/tool_call|>"}},
 };

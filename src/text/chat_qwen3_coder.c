@@ -12,4 +12,6 @@ const struct chat_format chat_format_qwen3_coder = {
              "<tool_call>%_%A%.%_</tool_call>"},
     .parameter = "<parameter=%K>%V</parameter>%_",
     .lines = true,
+    .write = {{.call = "<tool_call>\n<function=%N>\n%P</function>\n</tool_call>", .between = "\n",
+               .parameter = "<parameter=%K>\n%V\n</parameter>\n"}},
 };

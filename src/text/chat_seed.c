@@ -8,4 +8,6 @@ const struct chat_format chat_format_seed = {
     .source = {"<seed:tool_call>"},
     .call = {"<seed:tool_call>%_<function=%N>%_%P</function>%.%_</seed:tool_call>"},
     .parameter = "<parameter=%K>%V</parameter>%_",
+    .write = {{.call = "<seed:tool_call>\n<function=%N>\n%P</function>\n</seed:tool_call>",
+               .between = "\n", .parameter = "<parameter=%K>%V</parameter>\n"}},
 };

@@ -19,4 +19,8 @@ const struct chat_format chat_format_solar = {
     .skip = {"<|begin|>assistant", "<|content|>", "<|end|>", "<|calls|>"},
     .prompt = "<|begin|>assistant",
     .thought = &thought,
+    .write = {{.before = "<|tool_calls|>",
+               .call = "<|tool_call:begin|>%I<|tool_call:name|>%N<|tool_call:args|>%J"
+                       "<|tool_call:end|>",
+               .after = "<|calls|>"}},
 };

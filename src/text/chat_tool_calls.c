@@ -7,4 +7,6 @@ const struct chat_format chat_format_tool_calls = {
     .about = "MiniMax M1, Apriel: <tool_calls>",
     .source = {"<tool_calls>"},
     .call = {"<tool_calls>%_%A%.%_</tool_calls>"},
+    .write = {{.before = "<tool_calls>[", .call = "{\"name\": \"%N\", \"arguments\": %J}",
+               .between = ", ", .after = "]</tool_calls>"}},
 };

@@ -10,4 +10,6 @@ const struct chat_format chat_format_zyphra = {
              "<zyphra_tool_call>%_%A%.%_</zyphra_tool_call>"},
     .parameter = "<parameter=%K>%V</parameter>%_",
     .lines = true,
+    .write = {{.call = "<zyphra_tool_call>\n<function=%N>\n%P</function>\n</zyphra_tool_call>",
+               .between = "\n", .parameter = "<parameter=%K>\n%V\n</parameter>\n"}},
 };

@@ -189,3 +189,17 @@ def test_a_server_s_defaults_and_log_probabilities(tmp_path):
         assert reply.json['error']['message'] == 'logit_bias: every token is forbidden'
     finally:
         assert server.stop() == 0, server.lines
+
+
+def test_a_server_s_seed():
+    """Of requests that name none; -1 is still a random one."""
+    server = Server(BUILD / 'src/cli/1bit', 'serve', '-m', TINY, '-p', '0', '--seed',
+                    '7').wait_ready()
+    def text(**fields):
+        reply = server.complete('hello', max_tokens=20, temperature=2, top_k=0, top_p=1, **fields)
+        return reply.json['choices'][0]['text']
+    try:
+        assert text() == text() == text(seed=7) and text() != text(seed=8)
+        assert len({text(seed=-1) for _ in range(4)}) > 1
+    finally:
+        assert server.stop() == 0, server.lines

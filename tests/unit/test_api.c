@@ -531,6 +531,91 @@ static void a_parsed_request_is_as_good_as_its_text(void **state) {
     ob_engine_close(&engine);
 }
 
+/* ---- answers told apart ---------------------------------------------------------------------- */
+
+static void add_part(void *user, const ob_part *part) {
+    char *out = user;
+    size_t n = strlen(out);
+    if (part->kind == OB_PART_CALL)
+        snprintf(out + n, 500 - n, "|%u %.*s %d:", part->index, (int)part->name_n, part->name,
+                 part->id_n > 0);
+    else
+        snprintf(out + n, 500 - n, "%s%.*s", part->kind == OB_PART_REASONING ? "~" : "",
+                 (int)part->text_n, part->text);
+}
+
+static void answers_are_told_apart(void **state) {
+    (void)state;
+    static const char text[] = "<think>\nhm</think>\nyes <tool_call>{\"name\": \"f\", "
+                               "\"arguments\": {\"a\": 1}}</tool_call> done";
+    char heard[512] = "";
+    ob_error error;
+    ob_chat_parser *p;
+    ob_chat_parse_options options = {.tool_format = "hermes", .on_part = add_part, .user = heard};
+    assert_int_equal(ob_chat_parse_open(NULL, &options, &p, &error), OB_OK);
+    for (size_t i = 0; i + 1 < sizeof text; i++)
+        assert_int_equal(ob_chat_parse_add(p, text + i, 1, &error), OB_OK);
+    assert_int_equal(ob_chat_parse_end(p, &error), OB_OK);
+    ob_chat_parse_close(&p);
+    assert_null(p);
+    assert_string_equal(heard, "~h~myes|0 f 1:{\"a\": 1} done");
+    /* the prompt has opened the reasoning; calls are content */
+    heard[0] = 0;
+    options.prompt = "x<think>\n";
+    options.prompt_n = 9;
+    options.no_calls = true;
+    assert_int_equal(ob_chat_parse_open(NULL, &options, &p, &error), OB_OK);
+    ob_chat_parse_add(p, "hm</think><tool_call>", 21, &error);
+    ob_chat_parse_end(p, &error);
+    ob_chat_parse_close(&p);
+    assert_string_equal(heard, "~hm<tool_call>");
+    options.tool_format = "x";
+    assert_int_equal(ob_chat_parse_open(NULL, &options, &p, &error), OB_ERR_NOT_FOUND);
+    options.tool_format = NULL;
+    assert_int_equal(ob_chat_parse_open(NULL, &options, &p, &error), OB_ERR_ARGUMENT);
+    options.tool_format = "hermes";
+    options.reasoning_style = "x";
+    assert_int_equal(ob_chat_parse_open(NULL, &options, &p, &error), OB_ERR_NOT_FOUND);
+    assert_string_equal(error.where, "reasoning_style");
+    options.reasoning_style = "";
+    options.tools = "{}";
+    options.tools_n = 2;
+    assert_int_equal(ob_chat_parse_open(NULL, &options, &p, &error), OB_ERR_ARGUMENT);
+    assert_string_equal(error.where, "tools");
+}
+
+static void calls_are_grammars(void **state) {
+    (void)state;
+    ob_engine_options options = {.model = "tests/golden/tiny.gguf", .chat_template = "chatml",
+                                 .tool_format = "hermes"};
+    ob_engine *engine;
+    ob_error error;
+    ob_grammar *grammar;
+    assert_int_equal(ob_engine_open(&options, &engine, &error), OB_OK);
+    static const struct {
+        const char *request;
+        ob_status status;
+        bool some;
+        const char *where;
+    } rows[] = {
+        {"{\"tools\": [{\"name\": \"f\"}]}", OB_OK, false, ""},
+        {"{\"tools\": [{\"name\": \"f\", \"strict\": true}]}", OB_OK, true, ""},
+        {"{\"tools\": [{\"name\": \"f\"}], \"tool_choice\": \"required\"}", OB_OK, true, ""},
+        {"{\"tools\": [{\"name\": \"f\", \"parameters\": {\"not\": 1}}],"
+         " \"tool_choice\": \"required\"}", OB_ERR_ARGUMENT, false, "tools[0].parameters#/not"},
+        {"{", OB_ERR_ARGUMENT, false, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ob_status s = ob_grammar_tools(engine, rows[i].request, strlen(rows[i].request), NULL, 0,
+                                       OB_TOOLS_REASON, &grammar, &error);
+        assert_int_equal(s, rows[i].status);
+        assert_int_equal(grammar != NULL, rows[i].some);
+        if (s != OB_OK) assert_string_equal(error.where, rows[i].where);
+        ob_grammar_free(&grammar);
+    }
+    ob_engine_close(&engine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_do_not_matter_to_each_other),
@@ -547,6 +632,8 @@ int main(void) {
         cmocka_unit_test(what_is_wrong_is_known_before_loading),
         cmocka_unit_test(devices_are_listed),
         cmocka_unit_test(a_parsed_request_is_as_good_as_its_text),
+        cmocka_unit_test(answers_are_told_apart),
+        cmocka_unit_test(calls_are_grammars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

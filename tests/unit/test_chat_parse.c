@@ -6,12 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "base/rng.h"
 #include "chat_goldens.h"
-#include "text/chat_parse.h"
+#include "text/chat_parse_impl.h"
 #include "text/chat_scan.h"
 
 /* What was told, as text: calls as NAME ARGUMENTS lines, ids apart. */
@@ -279,12 +280,82 @@ static void test_json(void **state) {
     buf_free(&text);
 }
 
+/* ---- hostile texts --------------------------------------------------------------------------- */
+
+/* A text of a pattern, cut behind its operation number `cut`. */
+static void expand(const struct chat_format *f, const char *pattern, unsigned *cut, bool inner,
+                   struct buf *out) {
+    static const char *const texts[][2] = {
+        {"N", "get_weather"}, {"F", "functions.f:0"}, {"I", "id1"}, {"K", "city"}, {"T", "true"},
+        {"V", "x <y"}, {"J", "{\"city\": \"x"}, {"G", "{a:'x"}, {"Y", "get_weather(city='x"},
+        {"A", "[{\"name\": \"get_weather\", \"arguments\": {\"city\": \"x"}};
+    while (*pattern && *cut) {
+        size_t n = strcspn(pattern, "%");
+        buf_add(out, pattern, n);
+        pattern += n;
+        --*cut;
+        if (!*pattern || !*cut) break;
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+            if (texts[i][0][0] == pattern[1]) buf_puts(out, texts[i][1]);
+        if (pattern[1] == 'P' && !inner) expand(f, f->parameter, cut, true, out);
+        pattern += 2;
+    }
+}
+
+static void drop(void *user, const struct chat_event *event) {
+    *(size_t *)user += event->text.n;
+}
+
+/* Hundreds of kilobytes of the same beginning. What is quadratic would take hours. */
+static void repeat(const struct chat_format *f, struct str unit, const json_t *tools, size_t step) {
+    enum { BYTES = 256 * 1024 };
+    char *text = malloc(BYTES);
+    size_t told = 0;
+    struct chat_parser *p = chat_parser_new(&(struct chat_parser_options){
+        .format = f, .calls = true, .style = chat_thought_of(f, (struct str){0}), .on = drop,
+        .user = &told, .tools = tools, .live = step == 1, .begin = CHAT_BEGIN_CONTENT});
+    for (size_t i = 0; i < BYTES; i++) text[i] = unit.p[i % unit.n];
+    for (size_t i = 0; i < BYTES; i += step)
+        chat_parser_add(p, (struct str){text + i, BYTES - i < step ? BYTES - i : step});
+    chat_parser_end(p);
+    assert_false(chat_parser_failed(p));
+    chat_parser_free(&p);
+    free(text);
+}
+
+static void test_hostile_texts(void **state) {
+    (void)state;
+    json_t *tools = load_tools();
+    const struct chat_format *f;
+    for (size_t i = 0; (f = chat_format_at(i)); i++) {
+        for (size_t k = 0; k < CHAT_CALLS + CHAT_BARE; k++) {
+            const char *pattern = k < CHAT_CALLS ? f->call[k] : f->bare[k - CHAT_CALLS];
+            struct buf unit = BUF_INIT;
+            size_t had = 0;
+            for (unsigned cut = 1; pattern && cut < 30; cut++) {
+                unsigned left = cut;
+                buf_clear(&unit);
+                expand(f, pattern, &left, false, &unit);
+                if (unit.n > had) {
+                    repeat(f, (struct str){unit.p, unit.n}, tools, 1);
+                    repeat(f, (struct str){unit.p, unit.n}, tools, 256 * 1024);
+                }
+                had = unit.n;
+            }
+            buf_free(&unit);
+        }
+        repeat(f, STR_LIT(" \n"), tools, 1);
+    }
+    json_decref(tools);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goldens),
         cmocka_unit_test(test_every_format_has_one),
         cmocka_unit_test(test_beginnings),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_hostile_texts),
         cmocka_unit_test(test_open_prompts),
         cmocka_unit_test(test_selection),
         cmocka_unit_test(test_json),

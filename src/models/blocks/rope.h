@@ -26,6 +26,7 @@ struct rope_source {
     uint32_t dim;      /* dimensions that turn, whatever keys say; 0: by the keys */
     float fixed_base;  /* the base, whatever keys say; 0: by the keys */
 };
+extern const struct tensor rope_tensors[]; /* factors in GGUF files: of any model with a rope */
 ob_status rope_read(struct build *b, const struct rope_source *from, struct rope *out,
                     ob_error *error);
 /* hp.rope for all layers: rope_parameters, or rope_theta and rope_scaling. */

@@ -150,7 +150,7 @@ static void write_members(struct object *o) {
         m[i] = swap;
         struct member *to = &m[o->listed++];
         to->expr = grammar_seq(s->b, (const grammar_expr[]){
-            json_string_text(&s->text, str_of(to->name)), s->text.colon, set_use(s, &value)}, 3);
+            json_name_text(&s->text, str_of(to->name)), s->text.colon, set_use(s, &value)}, 3);
         o->required += to->required;
     }
 }
@@ -201,7 +201,7 @@ static grammar_expr names_of_pattern(struct object *o, const json_t *of, const c
                           "the pattern \"%.60s\" also matches the name \"%.60s\", which has a "
                           "meaning of its own: not supported", pattern, m[i].name);
     if (s->status != OB_OK || !regex) return out;
-    if (pattern_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK)
+    if (pattern_expr(regex, true, s->text.spell, s->b, &out, &error) != OB_OK)
         schema_refuse(s, of, "patternProperties", "%s", error.message);
     return out;
 }

@@ -51,6 +51,7 @@ static grammar_expr values_expr(struct json_schema *s, const struct set *set,
     size_t i;
     json_t *value;
     json_array_foreach(values, i, value) {
+        s->value_at = i;
         enum valid valid = set_valid(s, set, value);
         if (valid == VALID_UNKNOWN)
             schema_refuse(s, set->item[0].schema, NULL,
@@ -88,10 +89,10 @@ static grammar_expr types_expr(struct json_schema *s, const struct set *set) {
     if (f.types & T_STRING) part[n++] = string_expr(s, &f);
     if (f.types & T_NUMBER) part[n++] = number_expr(s, &f);
     if (f.types & T_BOOLEAN) {
-        part[n++] = json_word(&s->text, "true");
-        part[n++] = json_word(&s->text, "false");
+        part[n++] = json_truth(&s->text, 't');
+        part[n++] = json_truth(&s->text, 'f');
     }
-    if (f.types & T_NULL) part[n++] = json_word(&s->text, "null");
+    if (f.types & T_NULL) part[n++] = json_truth(&s->text, 'n');
     if (s->status != OB_OK || n == 0) return grammar_nothing(s->b);
     return grammar_alt(s->b, part, n);
 }
@@ -169,7 +170,8 @@ static void close(struct json_schema *s) {
 ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
                            const struct schema_options *options, grammar_expr *out,
                            ob_error *error) {
-    struct json_schema s = {.root = schema, .options = *options, .b = b, .error = error,
+    struct json_schema s = {.root = options->root ? options->root : schema, .options = *options,
+                            .b = b, .error = error,
                             .regex = LIST_INIT(sizeof(struct pattern *)),
                             .queue = LIST_INIT(sizeof(struct pending)), .made = json_array()};
     *out = 0;
@@ -179,8 +181,11 @@ ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
                             "array");
     if (!s.made || json_array_append_new(s.made, s.no_object) != 0) schema_out_of_memory(&s);
     if (s.status == OB_OK) {
-        json_text_init(&s.text, b, options->compact);
+        json_text_init(&s.text, b, options);
         struct set root = set_of(&s, schema);
+        json_t *narrow = options->type ? json_pack("{s:s}", "type", options->type) : NULL;
+        if (options->type && json_array_append_new(s.made, narrow) != 0) schema_out_of_memory(&s);
+        else if (narrow) set_add(&s, &root, narrow);
         grammar_expr value = set_use(&s, &root);
         write_rules(&s);
         if (s.text.failed) schema_out_of_memory(&s);

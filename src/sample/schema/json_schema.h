@@ -66,6 +66,7 @@ struct json_schema {
     struct list regex;    /* struct pattern * */
     struct list queue;    /* struct pending: sets whose rules are not written yet */
     size_t written;
+    size_t value_at;      /* which of an enum's values is asked about: most often of that enum */
     json_t *made;         /* array of schemas of our own */
     json_t *no_object;    /* one of them: all types but this */
     uint64_t work;

@@ -40,9 +40,9 @@ static grammar_expr with_lengths(struct json_schema *s, const struct facts *f,
         const struct pattern_node *class = repeat->part[0];
         uint32_t min = repeat->min > f->min_length ? repeat->min : f->min_length;
         uint32_t max = repeat->max < f->max_length ? repeat->max : f->max_length;
-        return grammar_repeat(s->b, json_spell(s->b, class->range, class->n), min, max);
+        return grammar_repeat(s->b, s->text.spell(s->b, class->range, class->n), min, max);
     }
-    if (pattern_expr(regex, true, json_spell, s->b, &out, &error) != OB_OK) {
+    if (pattern_expr(regex, true, s->text.spell, s->b, &out, &error) != OB_OK) {
         if (error.status == OB_ERR_MEMORY) schema_out_of_memory(s);
         else schema_refuse(s, of, keyword, "%s", error.message);
     }

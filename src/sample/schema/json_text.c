@@ -24,11 +24,33 @@ grammar_expr json_word(struct json_text *t, const char *text) {
     return grammar_text(t->b, str_of(text));
 }
 
+grammar_expr json_truth(struct json_text *t, char first) {
+    bool python = t->spelling.kind == SCHEMA_PYTHON;
+    if (first == 't') return json_word(t, python ? "True" : "true");
+    if (first == 'f') return json_word(t, python ? "False" : "false");
+    return json_word(t, python ? "None" : "null");
+}
+
 /* ---- characters ------------------------------------------------------------------------------ */
 
+/* What stands for itself. RAW has no escapes. */
 static const struct grammar_range plain[] = {
     {0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0xd7ff}, {0xe000, 0x10ffff}};
-enum { PLAIN = sizeof plain / sizeof plain[0] };
+static const struct grammar_range plain_marked[] = {
+    {0x20, 0x21}, {0x23, 0x3b}, {0x3d, 0x5b}, {0x5d, 0xd7ff}, {0xe000, 0x10ffff}};
+static const struct grammar_range plain_raw[] = {
+    {0x09, 0x0a}, {0x20, 0x3b}, {0x3d, 0xd7ff}, {0xe000, 0x10ffff}};
+struct plain {
+    const struct grammar_range *range;
+    size_t n;
+    bool escapes;
+};
+static const struct plain plains[] = {
+    [SCHEMA_JSON] = {plain, sizeof plain / sizeof plain[0], true},
+    [SCHEMA_MARKED] = {plain_marked, sizeof plain_marked / sizeof plain_marked[0], true},
+    [SCHEMA_PYTHON] = {plain, sizeof plain / sizeof plain[0], true},
+    [SCHEMA_RAW] = {plain_raw, sizeof plain_raw / sizeof plain_raw[0], false},
+};
 
 /* The escape of a character that may not stand for itself. */
 static grammar_expr escaped(struct grammar_builder *b, uint32_t code) {
@@ -46,19 +68,21 @@ static bool holds(const struct grammar_range *range, size_t n, uint32_t code) {
     return false;
 }
 
-grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *range, size_t n) {
+static grammar_expr spell(struct grammar_builder *b, const struct grammar_range *range, size_t n,
+                          const struct plain *self) {
     struct list own = LIST_INIT(sizeof(struct grammar_range));
     struct list parts = LIST_INIT(sizeof(grammar_expr));
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < PLAIN; k++) {
-            uint32_t low = range[i].low > plain[k].low ? range[i].low : plain[k].low;
-            uint32_t high = range[i].high < plain[k].high ? range[i].high : plain[k].high;
+        for (size_t k = 0; k < self->n; k++) {
+            const struct grammar_range *p = &self->range[k];
+            uint32_t low = range[i].low > p->low ? range[i].low : p->low;
+            uint32_t high = range[i].high < p->high ? range[i].high : p->high;
             if (low <= high)
                 *(struct grammar_range *)list_add(&own) = (struct grammar_range){low, high};
         }
     if (own.n) *(grammar_expr *)list_add(&parts) = grammar_class(b, own.p, own.n, false);
-    for (uint32_t code = 0; code <= '\\'; code++)
-        if ((code < 0x20 || code == '"' || code == '\\') && holds(range, n, code))
+    for (uint32_t code = 0; self->escapes && code <= '\\'; code++)
+        if (!holds(self->range, self->n, code) && holds(range, n, code))
             *(grammar_expr *)list_add(&parts) = escaped(b, code);
     /* Out of memory: less is allowed, never more, and the builder's next allocation fails too. */
     grammar_expr out = parts.n ? grammar_alt(b, parts.p, parts.n) : grammar_nothing(b);
@@ -67,8 +91,27 @@ grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *r
     return out;
 }
 
+static grammar_expr spell_json(struct grammar_builder *b, const struct grammar_range *range,
+                               size_t n) {
+    return spell(b, range, n, &plains[SCHEMA_JSON]);
+}
+static grammar_expr spell_marked(struct grammar_builder *b, const struct grammar_range *range,
+                                 size_t n) {
+    return spell(b, range, n, &plains[SCHEMA_MARKED]);
+}
+static grammar_expr spell_raw(struct grammar_builder *b, const struct grammar_range *range,
+                              size_t n) {
+    return spell(b, range, n, &plains[SCHEMA_RAW]);
+}
+static const pattern_spell spells[] = {
+    [SCHEMA_JSON] = spell_json, [SCHEMA_MARKED] = spell_marked, [SCHEMA_PYTHON] = spell_json,
+    [SCHEMA_RAW] = spell_raw};
+
 /* A character of a free string, however it is spelled. */
 static grammar_expr any_character(struct json_text *t) {
+    const struct plain *self = &plains[t->spelling.kind];
+    grammar_expr itself = grammar_class(t->b, self->range, self->n, false);
+    if (!self->escapes) return itself;
     grammar_expr hex = CLASS(t, {'0', '9'}, {'A', 'F'}, {'a', 'f'});
     grammar_expr hex2 = grammar_repeat(t->b, hex, 2, 2), hex3 = grammar_repeat(t->b, hex, 3, 3);
     grammar_expr d = CLASS(t, {'D', 'D'}, {'d', 'd'});
@@ -77,25 +120,34 @@ static grammar_expr any_character(struct json_text *t) {
         SEQ(t, d, CLASS(t, {'0', '7'}), hex2));
     grammar_expr high = SEQ(t, d, CLASS(t, {'8', '9'}, {'A', 'B'}, {'a', 'b'}), hex2);
     grammar_expr low = SEQ(t, d, CLASS(t, {'C', 'F'}, {'c', 'f'}), hex2);
-    grammar_expr letter = CLASS(t, {'"', '"'}, {'/', '/'}, {'\\', '\\'}, {'b', 'b'}, {'f', 'f'},
+    grammar_expr letter = CLASS(t, {'"', '"'}, {'\\', '\\'}, {'b', 'b'}, {'f', 'f'},
                                 {'n', 'n'}, {'r', 'r'}, {'t', 't'});
+    grammar_expr pair = SEQ(t, high, json_word(t, "\\u"), low);
+    grammar_expr slash = json_word(t, "/");
+    if (t->spelling.kind == SCHEMA_PYTHON) pair = slash = grammar_nothing(t->b);
     grammar_expr escape =
-        ALT(t, letter,
-            SEQ(t, json_word(t, "u"), ALT(t, unit, SEQ(t, high, json_word(t, "\\u"), low))));
-    return ALT(t, grammar_class(t->b, plain, PLAIN, false), SEQ(t, json_word(t, "\\"), escape));
+        ALT(t, letter, slash, SEQ(t, json_word(t, "u"), ALT(t, unit, pair)));
+    return ALT(t, itself, SEQ(t, json_word(t, "\\"), escape));
 }
 
 grammar_expr json_quoted(struct json_text *t, grammar_expr inside) {
-    return SEQ(t, json_word(t, "\""), inside, json_word(t, "\""));
+    return SEQ(t, json_word(t, t->quote), inside, json_word(t, t->quote));
+}
+
+static grammar_expr raw_text(struct json_text *t, struct str text) {
+    bool holds_mark = str_contains(text, t->spelling.avoid);
+    return holds_mark ? grammar_nothing(t->b) : json_quoted(t, grammar_text(t->b, text));
 }
 
 grammar_expr json_string_text(struct json_text *t, struct str text) {
+    const struct plain *self = &plains[t->spelling.kind];
     struct list parts = LIST_INIT(sizeof(grammar_expr));
     size_t from = 0;
+    if (!self->escapes) return raw_text(t, text);
     *(grammar_expr *)list_add(&parts) = json_word(t, "\"");
     for (size_t i = 0; i <= text.n; i++) {
         unsigned char c = i < text.n ? (unsigned char)text.p[i] : 0;
-        if (i < text.n && c >= 0x20 && c != '"' && c != '\\') continue;
+        if (i < text.n && (c >= 0x80 || holds(self->range, self->n, c))) continue;
         if (i > from)
             *(grammar_expr *)list_add(&parts) =
                 grammar_text(t->b, (struct str){text.p + from, i - from});
@@ -109,24 +161,39 @@ grammar_expr json_string_text(struct json_text *t, struct str text) {
     return out;
 }
 
+grammar_expr json_name_text(struct json_text *t, struct str text) {
+    bool bare = t->spelling.kind == SCHEMA_RAW && text.n;
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bare &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                c == '_';
+    }
+    return bare ? grammar_text(t->b, text) : json_string_text(t, text);
+}
+
 /* ---- names that differ from others ----------------------------------------------------------- */
 
 static int by_bytes(const void *a, const void *b) {
     return str_order(*(const struct str *)a, *(const struct str *)b);
 }
 
+/* What JSON must escape. */
+static const struct grammar_range specials[] = {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
+enum { SPECIALS = sizeof specials / sizeof specials[0] };
+
 /* One character in its spelling, but for these. */
 static grammar_expr other_character(struct json_text *t, struct list *taken) {
+    const struct plain *self = &plains[t->spelling.kind];
     const struct grammar_range *range = taken->p;
-    static const struct grammar_range specials[] = {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
-    bool special = false;
+    bool special = self->range != plain;
     for (size_t i = 0; i < taken->n; i++)
-        special |= holds(specials, 3, range[i].low);
+        special |= holds(specials, SPECIALS, range[i].low);
     if (special) {
         t->failed |= !pattern_ranges_tidy(taken, true);
-        return json_spell(t->b, taken->p, taken->n);
+        return t->spell(t->b, taken->p, taken->n);
     }
-    for (size_t i = 0; i < 3; i++) *(struct grammar_range *)list_add(taken) = specials[i];
+    for (size_t i = 0; i < SPECIALS; i++)
+        *(struct grammar_range *)list_add(taken) = specials[i];
     return ALT(t, grammar_class(t->b, taken->p, taken->n, true), t->escapes);
 }
 
@@ -149,7 +216,7 @@ static grammar_expr except(struct json_text *t, const struct str *name, size_t n
         struct grammar_range one = {code, code};
         *(struct grammar_range *)list_add(&taken) = one;
         grammar_expr rest = except(t, name + i, end - i, at + bytes);
-        *(grammar_expr *)list_add(&parts) = SEQ(t, json_spell(t->b, &one, 1), rest);
+        *(grammar_expr *)list_add(&parts) = SEQ(t, t->spell(t->b, &one, 1), rest);
         i = end;
     }
     *(grammar_expr *)list_add(&parts) =
@@ -192,7 +259,7 @@ static grammar_expr constant_list(struct json_text *t, const json_t *value, unsi
     if (object) {
         json_object_keylen_foreach((json_t *)(uintptr_t)value, name, length, item) {
             if (parts.n) *(grammar_expr *)list_add(&parts) = t->comma;
-            *(grammar_expr *)list_add(&parts) = json_string_text(t, (struct str){name, length});
+            *(grammar_expr *)list_add(&parts) = json_name_text(t, (struct str){name, length});
             *(grammar_expr *)list_add(&parts) = t->colon;
             grammar_expr e = constant(t, item, depth + 1);
             failed |= !e;
@@ -220,9 +287,9 @@ static grammar_expr constant(struct json_text *t, const json_t *value, unsigned 
     char number[32];
     if (depth > SCHEMA_DEPTH) return 0;
     switch (json_typeof(value)) {
-    case JSON_TRUE: return json_word(t, "true");
-    case JSON_FALSE: return json_word(t, "false");
-    case JSON_NULL: return json_word(t, "null");
+    case JSON_TRUE: return json_truth(t, 't');
+    case JSON_FALSE: return json_truth(t, 'f');
+    case JSON_NULL: return json_truth(t, 'n');
     case JSON_STRING:
         return json_string_text(t, (struct str){json_string_value(value),
                                                 json_string_length(value)});
@@ -260,19 +327,24 @@ static grammar_expr any_list(struct json_text *t, const char *open, grammar_expr
     return json_between(t, open, SEQ(t, item, more), close, true);
 }
 
-void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact) {
-    *t = (struct json_text){.b = b, .compact = compact};
+void json_text_init(struct json_text *t, struct grammar_builder *b,
+                    const struct schema_options *options) {
+    bool compact = options->compact;
+    *t = (struct json_text){.b = b, .compact = compact, .spelling = options->spelling};
+    bool raw = t->spelling.kind == SCHEMA_RAW;
+    t->quote = raw ? t->spelling.quote : "\"";
+    t->spell = spells[t->spelling.kind];
     grammar_expr blank = grammar_repeat(b, json_word(t, " "), 0, 1), empty = grammar_empty(b);
     grammar_expr indent = grammar_repeat(b, CLASS(t, {' ', ' '}, {'\t', '\t'}), 0, JSON_INDENT);
     t->space = compact ? empty : ALT(t, blank, SEQ(t, json_word(t, "\n"), indent));
     t->comma = SEQ(t, json_word(t, ","), t->space);
     t->colon = SEQ(t, json_word(t, ":"), compact ? empty : blank);
     t->character = any_character(t);
-    t->escapes = json_spell(
-        b, (const struct grammar_range[]){{0, 0x1f}, {'"', '"'}, {'\\', '\\'}}, 3);
-    t->spelled = grammar_repeat(b, ALT(t, grammar_class(b, plain, PLAIN, false), t->escapes), 0,
-                                GRAMMAR_NO_LIMIT);
-    t->string = json_quoted(t, grammar_repeat(b, t->character, 0, GRAMMAR_NO_LIMIT));
+    t->escapes = t->spell(b, specials, SPECIALS);
+    t->spelled = grammar_repeat(
+        b, t->spell(b, (const struct grammar_range[]){{0, 0x10ffff}}, 1), 0, GRAMMAR_NO_LIMIT);
+    t->string = json_quoted(t, raw ? schema_without(b, str_of(t->spelling.avoid))
+                                   : grammar_repeat(b, t->character, 0, GRAMMAR_NO_LIMIT));
     t->integer = any_number(t, true);
     t->number = any_number(t, false);
     grammar_rule value = grammar_rule_new(b, "a JSON value");
@@ -284,6 +356,6 @@ void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact
     t->object = grammar_use(b, object);
     t->array = grammar_use(b, array);
     grammar_define(b, value,
-                   ALT(t, t->object, t->array, t->string, t->number, json_word(t, "true"),
-                       json_word(t, "false"), json_word(t, "null")));
+                   ALT(t, t->object, t->array, t->string, t->number, json_truth(t, 't'),
+                       json_truth(t, 'f'), json_truth(t, 'n')));
 }

@@ -3,13 +3,16 @@
  * json_text.h: JSON texts as expressions: white space, strings, any value, a known one. Characters
  * that JSON must escape have one spelling where a string's content matters (names, patterns), so
  * that nothing forbidden can be spelled another way; free strings may escape as they like, but for
- * halves of surrogate pairs, which some readers refuse. */
+ * halves of surrogate pairs, which some readers refuse. Values that stand in a call of a tool may
+ * be spelled in another way than JSON has it (struct schema_spelling). */
 #ifndef SAMPLE_SCHEMA_JSON_TEXT_H
 #define SAMPLE_SCHEMA_JSON_TEXT_H
 
 #include <jansson.h>
 
 #include "sample/grammar/build.h"
+#include "sample/schema/pattern.h"
+#include "sample/schema/schema.h"
 
 enum {
     JSON_DIGITS = 18,      /* of a whole number: less than 2^63 */
@@ -21,6 +24,9 @@ enum {
 
 struct json_text {
     struct grammar_builder *b;
+    struct schema_spelling spelling;
+    const char *quote;        /* at both ends of strings */
+    pattern_spell spell;      /* a character in its one spelling */
     bool compact;
     bool failed;              /* out of memory */
     grammar_expr space;       /* after { [ , and before ] } */
@@ -31,14 +37,17 @@ struct json_text {
     grammar_expr string, integer, number, object, array, value; /* any */
 };
 
-void json_text_init(struct json_text *t, struct grammar_builder *b, bool compact);
+void json_text_init(struct json_text *t, struct grammar_builder *b,
+                    const struct schema_options *options);
 
 grammar_expr json_word(struct json_text *t, const char *text);
-/* Characters in their one spelling; a pattern_spell. */
-grammar_expr json_spell(struct grammar_builder *b, const struct grammar_range *range, size_t n);
+/* true, false or null, by the first letter. */
+grammar_expr json_truth(struct json_text *t, char first);
 grammar_expr json_quoted(struct json_text *t, grammar_expr inside);
 /* That text as a string. */
 grammar_expr json_string_text(struct json_text *t, struct str text);
+/* The same as a member's name. */
+grammar_expr json_name_text(struct json_text *t, struct str text);
 /* Insides of strings but for these names, which are sorted (str_order) here. */
 grammar_expr json_names_except(struct json_text *t, struct str *name, size_t n);
 /* Exactly this value, its members in their order. 0: deeper than SCHEMA_DEPTH. */

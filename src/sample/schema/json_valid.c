@@ -114,9 +114,11 @@ static enum valid valid_object(struct json_schema *s, const json_t *schema, cons
 
 /* ---- together -------------------------------------------------------------------------------- */
 
-static bool among(const json_t *list, const json_t *v) {
+static bool among(struct json_schema *s, const json_t *list, const json_t *v) {
     size_t i;
     json_t *one;
+    if (json_array_get(list, s->value_at) == v) return true;
+    if (!schema_works(s, 1 + json_array_size(list) / 16)) return false;
     json_array_foreach(list, i, one)
         if (same(one, v)) return true;
     return false;
@@ -152,7 +154,7 @@ static enum valid valid_keywords(struct json_schema *s, const json_t *schema, co
     unsigned type = type_of(v);
     /* facts leave fractions out for multipleOf, which valid_number asks about itself */
     if (!(schema_types(s, schema) & type)) return VALID_NO;
-    if ((values && !among(values, v)) || (constant && !same(constant, v))) return VALID_NO;
+    if ((values && !among(s, values, v)) || (constant && !same(constant, v))) return VALID_NO;
     if (type & T_NUMBER) return valid_number(&f, v);
     if (type & T_STRING) return valid_string(s, &f, v);
     if (type & T_ARRAY) return valid_array(s, schema, &f, v, depth + 1);

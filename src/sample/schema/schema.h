@@ -24,7 +24,24 @@ ob_status schema_gbnf(struct str text, const struct sample_vocab *vocab, struct 
 /* The whole text matches the expression (ECMA-262, Unicode). OB_ERR_ARGUMENT says the column. */
 ob_status schema_regex(struct str text, struct grammar **out, ob_error *error);
 
+/* How values are spelled: as JSON, or as a tool format has them (text/chat_write.c). */
+enum schema_spelling_kind {
+    SCHEMA_JSON,
+    SCHEMA_MARKED, /* JSON without '<' as itself, so that no marker begins inside a value */
+    SCHEMA_PYTHON, /* True, False, None; escapes that Python has too */
+    SCHEMA_RAW,    /* strings as they are, between `quote`; other values as JSON has them */
+};
+struct schema_spelling {
+    enum schema_spelling_kind kind;
+    const char *quote; /* of RAW: at both ends of strings; names of letters and digits have none */
+    const char *avoid; /* of RAW: what no string contains. One with lengths, a pattern or a format
+                        * has no '<' at all */
+};
+
 struct schema_options {
+    struct schema_spelling spelling;
+    const json_t *root; /* what $ref are relative to; NULL: the schema itself */
+    const char *type;   /* the value is of it, whatever else the schema says; NULL: of any */
     bool compact; /* no white space between tokens; else what models write: docs/structured.md */
     bool open;    /* a schema with "properties" and without "additionalProperties" allows others, as
                    * the standard says; else the answer has those named alone */
@@ -39,5 +56,28 @@ ob_status schema_json(const json_t *schema, const struct schema_options *options
 ob_status schema_json_expr(struct grammar_builder *b, const json_t *schema,
                            const struct schema_options *options, grammar_expr *out,
                            ob_error *error);
+
+/* ---- texts without others ---- */
+
+/* A code point, or a token as a whole. */
+struct schema_symbol {
+    uint32_t code;
+    int32_t token; /* -1: none */
+};
+struct schema_marker {
+    const struct schema_symbol *symbol;
+    size_t n;
+};
+struct schema_free {
+    const struct schema_marker *marker; /* [markers], none empty: none is in the text */
+    size_t markers;
+    const int32_t *token; /* [tokens]: these may be in it, beside all characters */
+    size_t tokens;
+    bool no_json; /* nor does it begin as an object, a list of objects or of calls in Python */
+};
+/* Any text, also none, in which no marker is: linear in their length. Behind it a marker is first
+ * where it is written, as long as no marker begins as another ends. */
+grammar_expr schema_free(struct grammar_builder *b, const struct schema_free *what);
+grammar_expr schema_without(struct grammar_builder *b, struct str marker);
 
 #endif
