@@ -47,7 +47,7 @@ def model_types() -> tuple[set[str], set[str]]:
     """Those that recipes name, and those of wrappers."""
     rows = (MODELS / "wrappers.def").read_text()
     ours = {t for t in strings() & set(CONFIG_MAPPING)
-            if not CONFIG_MAPPING[t].sub_configs_defaults}
+            if "text_config" not in CONFIG_MAPPING[t].sub_configs_defaults}
     return ours, set(re.findall(r"^WRAPPER\((\w+)", rows, re.M))
 
 

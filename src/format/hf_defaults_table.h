@@ -258,8 +258,8 @@ DEFAULTS("dory",
     "'attention_bias': false, 'mlp_bias': false, 'sliding_window': 1024, 'ngpt_alpha_init': "
     "0.05, 'n_input_layers': 8, 'n_output_layers': 8, 'n_recurrent_loops': 2, "
     "'recurrent_kv_cache_mode': 'per_loop', 'sliding_window_pattern': 4, 'rope_theta': "
-    "10000.0, 'rope_parameters': {'full_attention': {'rope_type': 'default', 'rope_theta': "
-    "10000000.0}, 'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}}}")
+    "10000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', 'rope_theta': "
+    "10000.0}, 'full_attention': {'rope_type': 'default', 'rope_theta': 10000000.0}}}")
 DEFAULTS("dots1",
     "{'vocab_size': 152064, 'hidden_size': 4608, 'intermediate_size': 10944, "
     "'moe_intermediate_size': 1408, 'num_hidden_layers': 62, 'num_attention_heads': 32, "
@@ -280,9 +280,9 @@ DEFAULTS("dots3_note_text",
     "'attention_bias': false, 'index_topk': 2048, 'index_head_dim': 128, 'index_n_heads': 64, "
     "'mlp_bias': false, 'head_dim': 256, 'sliding_window': 512, "
     "'shared_experts_intermediate_size': 1536, 'first_k_dense_replace': 1, 'rope_theta': "
-    "80000000.0, 'rope_parameters': {'indexed_attention': {'rope_type': 'default', "
-    "'rope_theta': 80000000.0, 'partial_rotary_factor': 0.25}, 'sliding_attention': "
-    "{'rope_type': 'default', 'rope_theta': 50000.0, 'partial_rotary_factor': 0.25}}, ':': "
+    "80000000.0, 'rope_parameters': {'sliding_attention': {'rope_type': 'default', "
+    "'rope_theta': 50000.0, 'partial_rotary_factor': 0.25}, 'indexed_attention': {'rope_type': "
+    "'default', 'rope_theta': 80000000.0, 'partial_rotary_factor': 0.25}}, ':': "
     "['sliding_window'], '=': {'num_local_experts': 'n_routed_experts'}}")
 DEFAULTS("electra",
     "{'vocab_size': 30522, 'embedding_size': 128, 'hidden_size': 256, 'num_hidden_layers': 12, "
@@ -967,6 +967,11 @@ DEFAULTS("modernbert-decoder",
     "'rope_theta': 160000.0, 'rope_local_base_freq': 10000.0, 'rope_parameters': "
     "{'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0}, 'full_attention': "
     "{'rope_type': 'default', 'rope_theta': 160000.0}}, '?': ['local_attention']}")
+DEFAULTS("moshi",
+    "{'vocab_size': 32000, 'hidden_size': 4096, 'num_hidden_layers': 32, "
+    "'num_attention_heads': 32, 'max_position_embeddings': 3000, 'hidden_act': 'silu', "
+    "'sliding_window': 3000, 'ffn_dim': 22528, 'rms_norm_eps': 1e-08, 'tie_word_embeddings': "
+    "false, 'rope_theta': 10000.0}")
 DEFAULTS("moss_transcribe_diarize",
     "{'text': 'qwen3', 'tie_word_embeddings': true}")
 DEFAULTS("mpnet",
@@ -1066,6 +1071,12 @@ DEFAULTS("phi3",
     "'max_position_embeddings': 4096, 'original_max_position_embeddings': 4096, "
     "'rms_norm_eps': 1e-05, 'tie_word_embeddings': false, 'rope_theta': 10000.0, "
     "'partial_rotary_factor': 1.0}")
+DEFAULTS("phi4_multimodal",
+    "{'vocab_size': 200064, 'hidden_size': 3072, 'intermediate_size': 8192, "
+    "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
+    "'hidden_act': 'silu', 'max_position_embeddings': 131072, "
+    "'original_max_position_embeddings': 4096, 'rms_norm_eps': 1e-05, 'tie_word_embeddings': "
+    "false, 'rope_theta': 10000.0, 'partial_rotary_factor': 1.0, '?': ['num_key_value_heads']}")
 DEFAULTS("phimoe",
     "{'vocab_size': 32064, 'hidden_size': 4096, 'intermediate_size': 6400, "
     "'num_hidden_layers': 32, 'num_attention_heads': 32, 'num_key_value_heads': 8, "
