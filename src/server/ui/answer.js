@@ -76,6 +76,6 @@ export function figures(turn) {
   if (t?.predicted_n > 1 && t.predicted_per_second)
     out.push(`${number(t.predicted_per_second, 1)} tok/s`);
   if (read) out.push(`prompt ${number(read)}${cached ? ` (${number(cached)} cached)` : ''}`);
-  if (turn.wait) out.push(`first after ${number(turn.wait / 1000, 1)} s`);
+  if (turn.wait) out.push(`first after ${number(turn.wait / 1000, 2)} s`);
   return out;
 }

@@ -100,10 +100,11 @@ class Lines {
     const block = {type: 'list', ordered: first[2].length > 1, start: parseInt(first[2], 10),
       items: [], loose: false};
     const base = first[1].length;
-    let m = first;
+    let m = first, gap = false;
     while (m && kind(m) === kind(first) && !RULE.test(this.line)) {
       const {lines, loose} = this.item(m);
-      block.loose ||= loose;
+      block.loose ||= loose || gap;
+      gap = blank(this.lines[this.at - 1]); // loose if another item follows it
       block.items.push(this.task(lines));
       m = this.more ? ITEM.exec(this.line) : null;
       if (m && (m[1].length < base || m[1].length > base + 3)) break;
@@ -133,7 +134,6 @@ class Lines {
       empty = false;
       lines.push(text);
     }
-    if (empty && this.more && ITEM.exec(this.line)?.[1].length === space.length) loose = true;
     while (lines.length > 1 && !lines.at(-1)) lines.pop();
     return {lines, loose};
   }

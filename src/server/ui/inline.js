@@ -57,6 +57,10 @@ function runsOf(text) {
   }};
 }
 
+function deepest(items) {
+  return items.reduce((most, item) => Math.max(most, item.depth), 0);
+}
+
 class Line {
   constructor(text) {
     this.text = text;
@@ -195,22 +199,21 @@ class Line {
       const place = openers.at(-1), opener = this.out[place];
       if ((item.opens || opener.closes) && (item.count + opener.count) % 3 === 0 &&
           (item.count % 3 || opener.count % 3)) return;
-      const two = item.count > 1 && opener.count > 1;
-      const n = two ? 2 : 1;
+      const n = item.count > 1 && opener.count > 1 ? 2 : 1;
       const inside = this.finish(place + 1);
+      const depth = 1 + deepest(inside);
+      if (depth > MAX_DEPTH) { // they all stay text
+        openers.length = 0;
+        this.out.push(...inside);
+        return;
+      }
       opener.count -= n;
       item.count -= n;
-      const depth = 1 + inside.reduce((most, i) => Math.max(most, i.depth), 0);
       if (!opener.count) {
         openers.pop();
         this.out.pop();
       }
-      if (depth > MAX_DEPTH) {
-        const sign = item.mark.repeat(n);
-        this.out.push({node: sign, depth: 0}, ...inside, {node: sign, depth: 0});
-      } else {
-        this.put(h(TAGS[item.mark][n - 1], null, inside.map(i => i.node)), depth);
-      }
+      this.put(h(TAGS[item.mark][n - 1], null, inside.map(i => i.node)), depth);
     }
   }
 
@@ -228,10 +231,9 @@ class Line {
     const address = m && safeAddress((m[1] ?? m[2]).replace(/\\(.)/g, '$1'));
     if (!address) return this.say(']'); // its [ is text, and so is where it leads
     const items = this.finish(place + 1), inside = items.map(item => item.node);
-    const depth = items.reduce((most, item) => Math.max(most, item.depth), 0);
     const picture = this.out.pop().mark === '![';
     // No picture is fetched from elsewhere: its words lead to it.
-    this.put(link(address, picture && !inside.length ? address : inside), 1 + depth);
+    this.put(link(address, picture && !inside.length ? address : inside), 1 + deepest(items));
     this.at += m[0].length;
     if (!picture) this.brackets = []; // no link in a link
   }

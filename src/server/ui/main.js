@@ -133,6 +133,7 @@ async function write(c, turn, last, extra) {
   }});
   streams.set(c.id, stream);
   c.updated = Date.now();
+  keep(c); // what was asked is not lost, whatever comes
   if (c === current) {
     showTurns();
     toEnd();
