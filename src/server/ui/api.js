@@ -76,7 +76,7 @@ async function* events(body) {
   }
 }
 
-/** The chunks of a chat's answer. Throws if the server says so or the stream ends before its end. */
+/** The chunks of a chat's answer. Throws if the server says so or the stream ends too early. */
 export async function* chat(request, signal) {
   const reply = await ask('/v1/chat/completions',
     {method: 'POST', body: JSON.stringify({...request, stream: true,

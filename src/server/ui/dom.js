@@ -13,7 +13,8 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** h('p', {class: 'x', onclick: f}, 'text', element): attributes that are null or false are none. */
+/** h('p', {class: 'x', onclick: f}, 'text', element): attributes that are null or false are not
+ * set. */
 export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }

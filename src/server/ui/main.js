@@ -36,7 +36,7 @@ const sidebar = new Sidebar({open, remove, save: c => transfer.save([c], 'conver
     showFrame();
   }});
 
-// ---- keeping -------------------------------------------------------------------------------------
+// ---- keeping ------------------------------------------------------------------------------------
 
 async function keep(c) {
   try {
@@ -71,7 +71,7 @@ async function reload(id) {
   else start();
 }
 
-// ---- what is seen --------------------------------------------------------------------------------
+// ---- what is seen -------------------------------------------------------------------------------
 
 function atEnd() {
   const {scrollHeight, scrollTop, clientHeight} = $('scroll');
@@ -83,13 +83,12 @@ function toEnd() {
 }
 
 function showFrame() {
-  const running = streams.has(current.id);
+  const running = streams.has(current.id), known = conversations.has(current.id);
   $('title').textContent = current.title;
-  document.title = current.named || current.title !== 'New chat' ? `${current.title} – 1bit` : '1bit';
+  document.title = known ? `${current.title} – 1bit` : '1bit';
   $('empty').hidden = tree.path(current).length > 0;
   $('send').hidden = running;
   $('stop').hidden = !running;
-  const known = conversations.has(current.id);
   history.replaceState(null, '', known ? `#${current.id}` : location.pathname);
   server.show(current);
   sidebar.show(conversations.values(), current, c => streams.has(c.id));
@@ -120,7 +119,7 @@ function start() {
   $('prompt').focus();
 }
 
-// ---- asking --------------------------------------------------------------------------------------
+// ---- asking -------------------------------------------------------------------------------------
 
 /** Has `turn` written, the answer to what stands before it; `extra`: more fields of the request. */
 async function write(c, turn, last, extra) {
@@ -239,7 +238,7 @@ const actions = {
   },
 };
 
-// ---- buttons and keys ----------------------------------------------------------------------------
+// ---- buttons and keys ---------------------------------------------------------------------------
 
 function grow() {
   const {style} = $('prompt');

@@ -81,10 +81,11 @@ export class Panel {
 
   async refresh() {
     if ($('panel').hidden || document.hidden || this.asking) return;
+    const {none = {}} = this;
     this.asking = true;
     const [health, slots, numbers] = await Promise.all([this.askHealth(),
-      this.none?.slots ? null : optional('/slots', reply => reply.json()),
-      this.none?.metrics ? null : optional('/metrics', async reply => metrics(await reply.text()))]);
+      none.slots ? null : optional('/slots', reply => reply.json()),
+      none.metrics ? null : optional('/metrics', async reply => metrics(await reply.text()))]);
     this.asking = false;
     this.health.textContent = health;
     // What a server that is well does not have it will not have later.

@@ -42,8 +42,9 @@ export class ServerInfo {
     this.asked = false;
     const [first] = this.models;
     const context = first?.meta.n_ctx;
-    $('where').textContent = !first?.device ? 'The model is loading.'
-      : `${first.id} on ${first.device}${context ? `, ${context.toLocaleString('en')} tokens of context` : ''}`;
+    const room = context ? `, context of ${context.toLocaleString('en')} tokens` : '';
+    $('where').textContent =
+      first?.device ? `${first.id} on ${first.device}${room}` : 'The model is loading.';
     $('model').replaceChildren(...this.models.map(model => h('option', null, model.id)));
     this.show(this.shown);
   }

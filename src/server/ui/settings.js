@@ -38,7 +38,8 @@ export function first() {
 function toolsFault(text) {
   if (!text.trim()) return '';
   try {
-    return Array.isArray(JSON.parse(text)) ? '' : 'Tools must be an array: [{"type": "function", …}]';
+    return Array.isArray(JSON.parse(text)) ? ''
+      : 'Tools must be an array: [{"type": "function", …}]';
   } catch (error) {
     return `Tools: ${error.message}`;
   }
@@ -64,11 +65,13 @@ export async function edit(settings) {
   const later = h('input', {type: 'checkbox', name: 'later'});
   const fields = [h('label', null, 'System prompt', system), h('div', {class: 'grid'}, inputs,
     h('label', null, 'Thinking', thinking)),
-  h('label', null, 'Tools (JSON)', tools), h('label', {class: 'check'}, later, 'For new chats, too')];
+  h('label', null, 'Tools (JSON)', tools),
+  h('label', {class: 'check'}, later, 'For new chats, too')];
   if (!await dialog('Settings of this chat', fields, 'Save')) return null;
   const out = known({...Object.fromEntries(inputs.map(label => label.querySelector('input'))
     .filter(input => input.value !== '').map(input => [input.name, input.valueAsNumber])),
-  system: system.value, tools: tools.value.trim(), thinking: thinking.value, model: settings.model});
+  system: system.value, tools: tools.value.trim(), thinking: thinking.value,
+  model: settings.model});
   if (later.checked) {
     try {
       localStorage.setItem(KEY, JSON.stringify(out));

@@ -6,8 +6,10 @@
 // Turn: {id, parent, children, chosen, role: 'user' | 'assistant' | 'tool', content, ...}.
 export const ROOT = 'root';
 
-export const newId = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(12)), b => b.toString(36).padStart(2, '0')).join('');
+export function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(bytes, byte => byte.toString(36).padStart(2, '0')).join('');
+}
 
 export function newConversation(settings) {
   const now = Date.now();
@@ -48,10 +50,12 @@ export function fault(c) {
   const is = (value, type) => typeof value === type;
   if (!c || !is(c, 'object')) return 'is no object';
   if (!is(c.title, 'string')) return 'has no "title"';
-  if (!c.nodes || !is(c.nodes, 'object') || !c.nodes[ROOT]) return `has no "nodes" with a "${ROOT}"`;
+  if (!c.nodes || !is(c.nodes, 'object') || !c.nodes[ROOT])
+    return `has no "nodes" with a "${ROOT}"`;
   if (c.nodes[ROOT].parent !== null) return 'has no beginning';
   for (const [id, n] of Object.entries(c.nodes)) {
-    if (!/^[a-z0-9]{1,64}$/.test(id) || !n || n.id !== id || !Array.isArray(n.children)) return `turn "${id}" is none`;
+    if (!/^[a-z0-9]{1,64}$/.test(id) || n?.id !== id || !Array.isArray(n.children))
+      return `turn "${id}" is none`;
     if (!n.children.every(k => Object.hasOwn(c.nodes, k) && c.nodes[k].parent === id))
       return `turn "${id}" has a child that is not its own`;
     if (n.chosen !== null && !n.children.includes(n.chosen)) return `turn "${id}" looks at none`;
