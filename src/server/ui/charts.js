@@ -21,13 +21,13 @@ export class Chart {
     this.values.push(value);
     if (this.values.length > POINTS) this.values.shift();
     const most = Math.max(...this.values, 1e-9), step = WIDTH / (POINTS - 1);
-    const from = POINTS - this.values.length;
-    const points = this.values.map((v, i) =>
+    const shown = this.values.length > 1 ? this.values : [value, value];
+    const from = POINTS - shown.length;
+    const points = shown.map((v, i) =>
       `${((from + i) * step).toFixed(1)},${(HEIGHT - 2 - v / most * (HEIGHT - 6)).toFixed(1)}`);
     const line = `M${points.join('L')}`;
-    this.line.setAttribute('d', this.values.length > 1 ? line : '');
-    this.area.setAttribute('d', this.values.length > 1
-      ? `${line}V${HEIGHT}H${(from * step).toFixed(1)}Z` : '');
+    this.line.setAttribute('d', line);
+    this.area.setAttribute('d', `${line}V${HEIGHT}H${(from * step).toFixed(1)}Z`);
     this.now.textContent =
       `${value.toLocaleString('en', {maximumFractionDigits: value < 100 ? 1 : 0})} ${this.unit}`;
   }
