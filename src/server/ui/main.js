@@ -146,7 +146,7 @@ async function write(c, turn, last, extra) {
   }
   if (asked) await stream.run({...asked, ...extra});
   streams.delete(c.id);
-  panel.add(turn.timings);
+  panel.add(turn);
   const {error} = turn;
   reader.end(error ? '' : turn.finish === 'stopped' ? 'Stopped' : 'The answer is complete');
   if (c === current) {

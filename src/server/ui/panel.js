@@ -40,7 +40,10 @@ export class Panel {
     };
     this.queue = new Chart('Requests in line', '');
     this.health = h('dd');
-    this.facts = h('dl', null, h('dt', null, 'Server'), this.health);
+    this.cached = h('dd');
+    this.cachedRow = [h('dt', {hidden: true}, 'Prompt tokens cached'), this.cached];
+    this.read = this.found = 0; // by this page's answers
+    this.facts = h('dl', null, h('dt', null, 'Server'), this.health, this.cachedRow);
     this.slots = h('ul', {class: 'slots', 'aria-label': 'Slots'});
     this.slotsHead = h('h3', {hidden: true}, 'Slots');
     this.numbers = h('dl', {class: 'numbers'});
@@ -73,7 +76,13 @@ export class Panel {
   }
 
   /** An answer of this page has ended. */
-  add(timings) {
+  add({timings, usage}) {
+    if (usage?.prompt_tokens) {
+      this.read += usage.prompt_tokens;
+      this.found += usage.prompt_tokens_details?.cached_tokens ?? 0;
+      this.cachedRow[0].hidden = false;
+      this.cached.textContent = `${write(this.found)} of ${write(this.read)}`;
+    }
     if (!timings?.predicted_per_second || timings.predicted_n < 2) return;
     this.own.element.hidden = false;
     this.own.add(timings.predicted_per_second);
