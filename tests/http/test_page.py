@@ -355,6 +355,19 @@ def test_a_reload_in_the_middle_of_an_answer(chat):
     assert chat.turns[0] == 'endless' and 'Stopped.' in chat.turns[1]
 
 
+def test_what_is_asked_is_kept_before_it_is_answered(chat):
+    other = chat.context.new_page()
+    other.goto(chat.url)
+    other.wait_for_selector('body[data-ready]')
+    chat.page.route('**/v1/chat/completions', lambda route: None)  # no answer comes
+    chat.type('is anyone there?')
+    wait_until(lambda: other.locator('#conversations .title').all_inner_texts() == [
+        'is anyone there?'], 'the other tab hears of it')
+    assert chat.count('.waiting:not([hidden])') == 1
+    chat.page.click('#stop')
+    chat.wait()
+
+
 def test_renames_deletes_and_moves_as_a_file(chat):
     chat.say('first')
     chat.press('More of first')
@@ -754,6 +767,9 @@ def test_on_a_phone(make_chat, fake):
     chat.page.wait_for_selector('.figures')
     chat.wait()
     assert not chat.is_too_wide()
+    for wide in '.code pre', '.table':  # they scroll by themselves
+        assert chat.find(f'.assistant {wide}').evaluate(
+            'e => e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX === "auto"')
     small = chat.page.evaluate('''[...document.querySelectorAll('button')].filter(b => {
       const box = b.getBoundingClientRect();
       return box.width && (box.width < 44 || box.height < 44);

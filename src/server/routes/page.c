@@ -53,5 +53,8 @@ static void handle(struct server *server, struct http_exchange *x) {
 }
 
 const struct route route_page = {
-    .method = "GET", .paths = {"/", FILES}, .handle = handle, .open = true,
+    .method = "GET",
+    .paths = {"/", FILES},
+    .handle = handle,
+    .open = true,
 };
