@@ -301,6 +301,7 @@ typedef struct ob_event {
                             * as the call */
     size_t top_n;
     ob_finish finish;  /* != NONE: the last event of the request */
+    const char *stop;  /* the stop string that ended it, as long as the call; NULL: none did */
     ob_timings timings;     /* of the request so far */
     const ob_error *error;  /* when finish is OB_FINISH_ERROR */
 } ob_event;

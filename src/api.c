@@ -104,6 +104,8 @@ PUBLIC ob_status ob_engine_open(const ob_engine_options *options, ob_engine **ou
                       ? chat_format_find(options->tool_format, &format, error) : OB_OK;
     if (s == OB_OK) s = open_source(options, &e->source, error);
     if (s == OB_OK) s = read_sampling(e->source, &e->sampling, error);
+    const struct recipe *recipe; /* an architecture that is not known is the better reason */
+    if (s == OB_OK) s = model_find(e->source, &recipe, error);
     if (s == OB_OK) s = tok_open(e->source, &e->tok, error);
     if (s == OB_OK) s = engine_open(e->source, options, &e->engine, error);
     if (s == OB_OK)

@@ -150,7 +150,9 @@ def draw(source: pathlib.Path, name: str, folder: pathlib.Path) -> None:
     (folder / "generation_config.json").unlink(missing_ok=True)
     written = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(spelled(written))
-    older = legacy(written)
+    older, beside = legacy(written), source.parent / "config.legacy.json"
+    if older is None and beside.exists():
+        older = json.loads(beside.read_text())
     if older:
         (folder / "config.legacy.json").write_text(spelled(older))
     key = "logits_" if model.can_generate() else "hidden_"

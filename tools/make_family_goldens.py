@@ -322,4 +322,5 @@ def main() -> None:
     print(f"{len(names) - failed} families, {failed} failed; {size / 1e6:.2f} MB in all")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -61,8 +61,8 @@ Limits of single classes that no table says:
 - Doge: sequences longer than `keep_window_size`, beyond which it keeps the largest keys alone.
 - dots.3 note: window layers with head sizes of their own.
 - Qwen's, Gemma's and other wrappers: images and sound.
-- Nemotron-H: `time_step_limit` counts in prompts and answers alike, where transformers clamps step
-  sizes to `time_step_min` in a prompt only.
+- Nemotron-H: transformers clamps step sizes to `time_step_min` in a prompt, not in the answer; here
+  they are not clamped, and another `time_step_limit` than 0 to infinity is refused.
 """
 
 
@@ -95,15 +95,25 @@ def parse_checks(text):
             checked.forms.add(part)
         if figures := re.match(r'(\d+) x \d+ (?:logits|states).*; off by (\S+) deviations', said):
             checked.off = max(checked.off, float(figures[2]))
-            if part not in FORMS:
+            if part not in FORMS and part != 'cut':  # the same positions as b
                 checked.positions[part] = int(figures[1])
     return dict(found)
 
 
 def run_checks():
-    p = subprocess.run([CHECK, '--seed', '1', '--tier', 'models', '--verbose'], cwd=ROOT,
-                       capture_output=True, text=True)
-    return p.stdout
+    """Its output; meanwhile the terminal shows how far it is."""
+    words = [CHECK, '--seed', '1', '--tier', 'models']
+    rows = subprocess.run(words + ['--rows'], cwd=ROOT, capture_output=True, text=True).stdout
+    total, lines, shown = len(rows.splitlines()), [], sys.stderr.isatty()
+    with subprocess.Popen(words + ['--verbose'], cwd=ROOT, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, bufsize=1) as p:
+        for line in p.stdout:
+            lines.append(line)
+            if shown:
+                print(f'\r{len(lines)} of {total} rows', end='', file=sys.stderr, flush=True)
+    if shown:
+        print(f'\r{" " * 40}\r', end='', file=sys.stderr)
+    return ''.join(lines)
 
 
 def describe(golden, checked):

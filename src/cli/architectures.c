@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * architectures.c: `1bit info --architectures`: the classes of models that can be loaded. */
+#include <string.h>
+
 #include "cli/inspect.h"
 #include "models/registry.h"
 
@@ -15,7 +17,8 @@ static json_t *features_of(size_t i) {
 
 static json_t *types_of(const struct registered *r) {
     json_t *out = json_pack("[s]", r->model_type);
-    if (r->also_type) json_array_append_new(out, json_string(r->also_type));
+    for (const char *p = r->also_type; p && *p; p += strcspn(p, "|"), p += *p == '|')
+        json_array_append_new(out, json_stringn(p, strcspn(p, "|")));
     return out;
 }
 

@@ -72,8 +72,17 @@ static int print_rows(const struct convert *c) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+struct writing {
+    const char *path;
+    bool began;
+};
+
 static bool on_progress(void *user, uint64_t done, uint64_t total) {
-    (void)user;
+    struct writing *w = user;
+    if (!w->began && done > 0)
+        fprintf(stderr, "1bit convert: %s.part is taken up at %llu of %llu bytes\n", w->path,
+                (unsigned long long)done, (unsigned long long)total);
+    w->began = true;
     cli_progress("writing", done, total);
     return !os_end() && os_interrupts() == 0;
 }
@@ -82,8 +91,8 @@ static ob_status put_tokenizer(struct convert *c, ob_error *error) {
     uint32_t vocab = c->model->hp.vocab;
     if (c->tok) return tok_export(c->tok, vocab, c->writer, error);
     gguf_put_str(c->writer, "tokenizer.ggml.model", STR_LIT("none"));
-    fprintf(stderr, "1bit convert: %s has no tokenizer.json: the file will have no tokenizer\n",
-            source_path(c->source));
+    fprintf(stderr, "1bit convert: %s has no tokenizer%s: the file will have none\n",
+            source_path(c->source), source_kind(c->source) == SOURCE_HF ? ".json" : "");
     return OB_OK;
 }
 
@@ -98,10 +107,15 @@ static ob_status put_keys(struct convert *c, ob_error *error) {
 }
 
 static ob_status write_file(struct convert *c, const char *path, ob_error *error) {
+    struct writing w = {.path = path};
     export_put(c->export, c->writer);
     os_count_interrupts();
-    return gguf_write_resumed(c->writer, path, source_identity(c->source),
-                              &(struct gguf_progress){on_progress, NULL}, error);
+    ob_status s = gguf_write_resumed(c->writer, path, source_identity(c->source),
+                                     &(struct gguf_progress){on_progress, &w}, error);
+    if (s != OB_ERR_CANCELLED) return s;
+    cli_progress("writing", 1, 1); /* no half line */
+    fprintf(stderr, "1bit convert: interrupted; the same command goes on with %s.part\n", path);
+    return s;
 }
 
 static int run(const struct options *options) {

@@ -45,6 +45,11 @@ static ob_status embed(const ob_engine *engine, struct texts *t, ob_error *error
     ob_engine_info info;
     ob_engine_get_info(engine, &info);
     t->cols = info.embedding;
+    if (t->cols == 0)
+        return error_set(error, OB_ERR_UNSUPPORTED,
+                         "%s does not embed texts: its files do not say how; scripts/fetch-model "
+                         "minilm brings a model that does (-m minilm)",
+                         info.name);
     t->vector = calloc(t->n * t->cols + 1, sizeof *t->vector);
     if (!t->vector) return error_memory(error, "vectors", t->n * t->cols);
     for (size_t i = 0; i < t->n; i++) {
@@ -112,7 +117,8 @@ const struct command command_embed = {
     .about =
         "Prints the vector of each text (arguments, or the lines of a file or of the standard "
         "input), a line each, in the order of the texts. The model must be an encoder, or one "
-        "whose files say how it makes one vector of a text.\n\n"
+        "whose files say how it makes one vector of a text. A text of more tokens than the model "
+        "reads (its context, as 1bit info shows it) is refused, never cut.\n\n"
         "  1bit embed -m minilm \"A cat sat on the mat\" \"Ein Hund\"\n"
         "  1bit embed -m minilm --json < sentences.txt",
     .run = run,

@@ -135,6 +135,7 @@ static void deliver(struct ob_request *r, const ob_event *drawn, ob_finish finis
                       .top = drawn->top,
                       .top_n = drawn->top_n,
                       .finish = finish,
+                      .stop = finish == OB_FINISH_STOP ? stop_found(r->stop) : NULL,
                       .timings = r->timings,
                       .error = error};
     r->on_event(r->user, &event);

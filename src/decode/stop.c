@@ -17,6 +17,7 @@ struct pattern {
 struct stop {
     struct pattern *pattern;
     size_t n;
+    const char *found;
     struct buf held; /* the longest suffix of the text that begins some pattern */
 };
 
@@ -77,7 +78,10 @@ bool stop_add(struct stop *stop, const char *text, size_t n, struct buf *out) {
         buf_putc(&stop->held, text[i]);
         for (size_t k = 0; k < stop->n; k++) {
             struct pattern *p = &stop->pattern[k];
-            if (advance(p, text[i]) && p->n > cut) cut = p->n;
+            if (advance(p, text[i]) && p->n > cut) {
+                cut = p->n;
+                stop->found = p->text;
+            }
             if (p->matched > longest) longest = p->matched;
         }
         /* held always contains the longest partial match, so a whole one too */
@@ -89,6 +93,8 @@ bool stop_add(struct stop *stop, const char *text, size_t n, struct buf *out) {
     }
     return false;
 }
+
+const char *stop_found(const struct stop *stop) { return stop->found; }
 
 void stop_end(struct stop *stop, struct buf *out) {
     buf_add(out, stop->held.p, stop->held.n);

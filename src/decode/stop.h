@@ -17,6 +17,8 @@ void stop_close(struct stop **stop);
 /* Adds text; appends to out what may be emitted now. True once a stop string was completed: the
  * rest of the text is dropped, and the caller stops. */
 bool stop_add(struct stop *stop, const char *text, size_t n, struct buf *out);
+/* The one that was completed; NULL: none. */
+const char *stop_found(const struct stop *stop);
 /* The end came without a match: appends what was held back. */
 void stop_end(struct stop *stop, struct buf *out);
 

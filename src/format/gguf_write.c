@@ -382,6 +382,8 @@ static ob_status write_part(struct making *m, const struct gguf_progress *progre
     struct sink sink = {.progress = progress, .total = total_bytes(m->w, m->header.n)};
     ob_status status = open_part(m, &sink.file, error);
     sink.done = m->at;
+    if (status == OB_OK && progress && !progress->fn(progress->user, sink.done, sink.total))
+        status = error_set(error, OB_ERR_CANCELLED, "interrupted");
     if (status == OB_OK && m->at == 0) {
         status = give(&sink, m->mark, START, error);
         if (status == OB_OK)

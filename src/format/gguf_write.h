@@ -53,8 +53,9 @@ ob_status gguf_write_file(const struct gguf_writer *w, const char *path, ob_erro
  * later call with the same keys, tensors and `source` goes on behind the last whole tensor there.
  * `source` tells apart what the data comes from (source_identity); the file does not hold it. The
  * part begins with a mark of ours until it is complete. One that is of no such call, or that
- * another process writes, is left alone with OB_ERR_IO, and so is what has path's name at the start
- * or at the end. `progress` hears of bytes; false ends the writing with OB_ERR_CANCELLED. */
+ * another process writes, is left alone with OB_ERR_IO, and so is what has path's name at the
+ * start or at the end. `progress` hears of bytes, first of those that were there; false ends the
+ * writing with OB_ERR_CANCELLED. */
 struct gguf_progress {
     bool (*fn)(void *user, uint64_t done, uint64_t total);
     void *user;

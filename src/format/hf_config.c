@@ -14,10 +14,13 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "format/hf_defaults.h"
 
 struct hf_config {
     json_t *root;
-    json_t *text; /* "text_config", NULL if there is none */
+    json_t *text;                      /* "text_config", NULL if there is none */
+    json_t *root_defaults, *defaults;  /* of the whole, of the language model; NULL: none known */
+    struct str text_type;
 };
 
 void hf_config_spell(const char *text, size_t n, struct buf *out) {
@@ -36,6 +39,39 @@ void hf_config_spell(const char *text, size_t n, struct buf *out) {
         if (taken) i += taken - 1;
         else buf_putc(out, text[i]);
     }
+}
+
+/* ---- defaults (hf_defaults.h) ---- */
+
+static struct str string_at(const json_t *object, const char *key) {
+    const json_t *v = json_object_get(object, key);
+    return (struct str){json_string_value(v), json_string_length(v)};
+}
+
+/* A row as a tree; NULL if there is none. */
+static ob_status read_row(struct str model_type, json_t **out, ob_error *error) {
+    const char *row = model_type.p ? hf_defaults_of(model_type) : NULL;
+    struct buf spelled = BUF_INIT;
+    *out = NULL;
+    if (!row) return OB_OK;
+    hf_config_spell(row, strlen(row), &spelled);
+    for (size_t i = 0; i < spelled.n; i++)
+        if (spelled.p[i] == '\'') spelled.p[i] = '"';
+    if (!spelled.failed) *out = json_loadb(spelled.p, spelled.n, JSON_REJECT_DUPLICATES, NULL);
+    buf_free(&spelled);
+    return *out ? OB_OK : error_memory(error, "a configuration's defaults", strlen(row));
+}
+
+/* What the language model is, and both rows. */
+static ob_status find_defaults(struct hf_config *c, ob_error *error) {
+    ob_status s = read_row(c->text_type = string_at(c->root, "model_type"), &c->root_defaults,
+                           error);
+    if (s != OB_OK) return s;
+    struct str inside = string_at(c->root_defaults, "text"),
+               named = string_at(c->text, "model_type");
+    bool fixed = json_object_get(c->root_defaults, "text_is");
+    if (inside.p || c->text) c->text_type = named.p && !fixed ? named : inside;
+    return read_row(c->text_type, &c->defaults, error);
 }
 
 ob_status hf_config_open(const char *text, size_t n, const char *path, struct hf_config **out,
@@ -60,37 +96,101 @@ ob_status hf_config_open(const char *text, size_t n, const char *path, struct hf
         return status;
     }
     config->text = json_object_get(config->root, "text_config");
-    if (!config->text || json_is_object(config->text) || json_is_null(config->text)) return OB_OK;
-    hf_config_close(out);
-    error_set(error, OB_ERR_FORMAT, "is not an object");
-    error_at(error, path, "text_config", OB_NO_OFFSET);
-    return OB_ERR_FORMAT;
+    if (json_is_null(config->text)) config->text = NULL;
+    if (config->text && !json_is_object(config->text)) {
+        status = error_set(error, OB_ERR_FORMAT, "is not an object");
+        error_at(error, path, "text_config", OB_NO_OFFSET);
+    }
+    if (status == OB_OK) status = find_defaults(config, error);
+    if (status != OB_OK) hf_config_close(out);
+    return status;
 }
 
 void hf_config_close(struct hf_config **config) {
     if (!*config) return;
     json_decref((*config)->root);
+    json_decref((*config)->root_defaults);
+    json_decref((*config)->defaults);
     free(*config);
     *config = NULL;
 }
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
 
-/* The value at a dotted path; NULL if absent or null. */
-static const json_t *walk(const json_t *at, const char *path) {
+/* The value at a dotted path; NULL if absent. */
+static const json_t *walk_to(const json_t *at, const char *path) {
     for (const char *p = path; at;) {
         size_t n = strcspn(p, ".");
         at = json_object_getn(at, p, n);
         if (p[n] == 0) break;
         p += n + 1;
     }
+    return at;
+}
+
+/* The same; NULL if null, too. */
+static const json_t *walk(const json_t *at, const char *path) {
+    at = walk_to(at, path);
     return json_is_null(at) ? NULL : at;
 }
 
+/* Of a path its first part. */
+static const json_t *first(const json_t *at, const char *path) {
+    return json_object_getn(at, path, strcspn(path, "."));
+}
+
+/* By another of a key's names. */
+static const json_t *by_other_name(const json_t *at, const json_t *defaults, const char *path) {
+    json_t *names = json_object_get(defaults, "="), *name;
+    const char *other;
+    json_object_foreach(names, other, name) {
+        const json_t *v = strcmp(json_string_value(name), path) == 0 ? walk(at, other) : NULL;
+        if (v) return v;
+    }
+    return NULL;
+}
+
+/* What the file says itself. What is not under text_config has its default there, if it has one,
+ * whatever the whole says. */
+static const json_t *stated(const struct hf_config *c, const char *path) {
+    if (*path == '/') return walk(c->root, path + 1);
+    const json_t *at = c->text ? c->text : c->root, *v = walk(at, path);
+    if (!v) v = by_other_name(at, c->defaults, path);
+    return v || !c->text || first(c->defaults, path) ? v : walk(c->root, path);
+}
+
+static bool is_in(const json_t *list, const char *key) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), key) == 0) return true;
+    return false;
+}
+
+/* What null means of a key with a default: that, or none; or it is not allowed. */
+enum null { NULL_DEFAULT, NULL_NONE, NULL_WRONG };
+static enum null null_means(const json_t *defaults, const char *key) {
+    if (is_in(json_object_get(defaults, ":"), key) || strncmp(key, "rope_parameters", 15) == 0)
+        return NULL_DEFAULT;
+    return is_in(json_object_get(defaults, "?"), key) ? NULL_NONE : NULL_WRONG;
+}
+
+/* Of a path that the file does not state. */
+static const json_t *by_default(const struct hf_config *c, const char *path) {
+    const json_t *at = c->text ? c->text : c->root, *defaults = c->defaults;
+    if (*path == '/') at = c->root, defaults = c->root_defaults, path++;
+    const json_t *v = walk(defaults, path), *said = first(at, path);
+    if (!v || !said) {
+        bool older = v && strncmp(path, "rope_parameters", 15) == 0 && walk(at, "rope_scaling");
+        return older ? NULL : v;
+    }
+    if (!json_is_null(said)) return NULL; /* an object, which has all that it has */
+    enum null means = null_means(defaults, path);
+    if (means == NULL_NONE && json_is_boolean(v)) return json_false();
+    return means == NULL_DEFAULT ? v : NULL;
+}
+
 static const json_t *find(const struct hf_config *config, const char *path) {
-    if (*path == '/') return walk(config->root, path + 1);
-    const json_t *v = walk(config->text, path);
-    return v ? v : walk(config->root, path);
+    const json_t *v = stated(config, path);
+    return v ? v : by_default(config, path);
 }
 
 static const json_t *element(const struct hf_config *config, const char *path, uint64_t i) {
@@ -101,6 +201,50 @@ static const json_t *element(const struct hf_config *config, const char *path, u
 
 bool hf_config_has(const struct hf_config *config, const char *path) {
     return find(config, path) != NULL;
+}
+
+bool hf_config_says(const struct hf_config *config, const char *path) {
+    return stated(config, path) != NULL;
+}
+
+/* The first key of an object that is null and may not be; NULL: none. */
+static const char *wrong_null(json_t *at, json_t *defaults) {
+    const char *key;
+    json_t *v;
+    json_object_foreach(at, key, v)
+        if (json_is_null(v) && json_object_get(defaults, key) &&
+            null_means(defaults, key) == NULL_WRONG)
+            return key;
+    return NULL;
+}
+
+/* Likewise in rope_parameters and its objects for kinds of layers. */
+static const char *wrong_null_of_rope(json_t *object) {
+    static const char *const name[] = {"high_freq_factor", "low_freq_factor",
+                                       "original_max_position_embeddings",
+                                       "partial_rotary_factor", "rope_theta", "rope_type",
+                                       "truncate"};
+    const char *key, *found = NULL;
+    json_t *v;
+    for (size_t i = 0; i < sizeof name / sizeof name[0] && !found; i++)
+        if (json_is_null(json_object_get(object, name[i]))) found = name[i];
+    json_object_foreach(object, key, v)
+        if (!found && json_is_object(v)) found = wrong_null_of_rope(v);
+    return found;
+}
+
+const char *hf_config_wrong_null(const struct hf_config *c) {
+    json_t *at = c->text ? c->text : c->root;
+    const char *key = wrong_null(c->root, c->root_defaults);
+    if (!key) key = wrong_null(at, c->defaults);
+    return key ? key : wrong_null_of_rope(json_object_get(at, "rope_parameters"));
+}
+
+struct str hf_config_text_type(const struct hf_config *config) { return config->text_type; }
+
+bool hf_config_null(const struct hf_config *config, const char *path) {
+    return !find(config, path) &&
+           (json_is_null(walk_to(config->text, path)) || json_is_null(walk_to(config->root, path)));
 }
 
 /* Of one tree. */

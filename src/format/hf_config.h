@@ -3,7 +3,8 @@
  * hf_config.h: config.json of a Hugging Face directory, asked by dotted path
  * ("rope_parameters.full_attention.rope_theta"). A path is looked for under "text_config", where
  * models that also see or hear keep their language part, and, if absent or null there, at the top;
- * "/model_type" at the top alone. Immutable after open, so thread safe. */
+ * "/model_type" at the top alone. A key that is absent has the default of its model type, if there
+ * is one (hf_defaults.h). Immutable after open, so thread safe. */
 #ifndef FORMAT_HF_CONFIG_H
 #define FORMAT_HF_CONFIG_H
 
@@ -25,6 +26,11 @@ void hf_config_spell(const char *text, size_t n, struct buf *out);
 /* A scalar is element 0 of 1; null counts as absent. The conversions give false when the element is
  * absent or of another kind: whole numbers may be written as 8.0, infinities as Python does. */
 bool hf_config_has(const struct hf_config *config, const char *path);
+/* As source_says, source_wrong_null and source_text_type. */
+bool hf_config_says(const struct hf_config *config, const char *path);
+const char *hf_config_wrong_null(const struct hf_config *config);
+struct str hf_config_text_type(const struct hf_config *config);
+bool hf_config_null(const struct hf_config *config, const char *path); /* there, and null */
 /* As source_blocked. */
 size_t hf_config_blocked(const struct hf_config *config, const char *path);
 uint64_t hf_config_count(const struct hf_config *config, const char *path);

@@ -205,6 +205,9 @@ struct str source_config_text(const struct source *source) {
 }
 const struct gguf *source_gguf(const struct source *source) { return source->gguf; }
 struct str source_architecture(const struct source *source) { return source->architecture; }
+struct str source_text_type(const struct source *source) {
+    return source->config ? hf_config_text_type(source->config) : (struct str){"", 0};
+}
 struct str source_class(const struct source *source) { return source->class_name; }
 
 uint64_t source_bytes(const struct source *source) {
@@ -303,8 +306,20 @@ static const struct gguf_value *lookup(const struct source *source, const char *
     return n < KEY_MAX ? gguf_find(source->gguf, full) : NULL;
 }
 
+bool source_null(const struct source *s, const char *key) {
+    return s->config && hf_config_null(s->config, key);
+}
+
 bool source_has(const struct source *s, const char *key) {
     return s->config ? hf_config_has(s->config, key) : lookup(s, key) != NULL;
+}
+
+bool source_says(const struct source *s, const char *key) {
+    return s->config ? hf_config_says(s->config, key) : source_has(s, key);
+}
+
+const char *source_wrong_null(const struct source *s) {
+    return s->config ? hf_config_wrong_null(s->config) : NULL;
 }
 
 size_t source_blocked(const struct source *s, const char *key) {

@@ -42,6 +42,9 @@ struct str source_config_text(const struct source *source);
 const struct gguf *source_gguf(const struct source *source);
 /* "qwen2": general.architecture, or model_type of config.json. */
 struct str source_architecture(const struct source *source);
+/* Of config.json: the model type of the language model, which text_config has or which is the one
+ * that its model type has inside; "" where nobody knows. */
+struct str source_text_type(const struct source *source);
 /* First entry of config.json's "architectures"; "" for GGUF. */
 struct str source_class(const struct source *source);
 uint64_t source_bytes(const struct source *source);
@@ -70,9 +73,16 @@ const struct source_tensor *source_tensor_find(const struct source *source, stru
 
 /* Metadata. `key` is a GGUF key, where "{arch}" stands for the architecture, or a path in
  * config.json ("rope_parameters.full_attention.rope_theta"), looked for under "text_config" and
- * then at the top. A scalar has n = 1; element i of an array (HF: JSON array) may be asked for.
- * false: absent, null or of another kind. */
+ * then at the top, and then among the defaults of its model type. A scalar has n = 1; element i of
+ * an array (HF: JSON array) may be asked for. false: absent, null or of another kind. */
 bool source_has(const struct source *source, const char *key);
+/* The file itself has it: of config.json that it is no default, which source_has gives, too. */
+bool source_says(const struct source *source, const char *key);
+/* Of config.json: the first key that is null where its class has a default and takes no null; NULL:
+ * there is none. */
+const char *source_wrong_null(const struct source *source);
+/* Of config.json: the key is there, and null. */
+bool source_null(const struct source *source, const char *key);
 /* Bytes of the part of a path of config.json that is there and no object, so that nothing can be in
  * it; 0: none. */
 size_t source_blocked(const struct source *source, const char *key);

@@ -39,6 +39,7 @@ const struct recipe model_afmoe = {
     .gguf = "afmoe",
     .model_type = "afmoe",
     .hf_class = "AfmoeForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, tensors, decoder_attention_tensors, decoder_attention_biases,
             decoder_qk_norms, decoder_mlp, moe_tensors, moe_shared_tensors, moe_bias_tensors),

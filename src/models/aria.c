@@ -20,6 +20,9 @@ static const struct tensor tensors[] = {
 static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = decoder_derive(b, error);
     if (s != OB_OK) return s;
+    if (b->hp->act != ACT_SILU)
+        return build_refuse(b, OB_ERR_UNSUPPORTED, NULL, "hidden_act", error,
+                            "experts of this family have \"silu\"");
     return moe_sizes(b, &(struct route_args){.score = ROUTE_SOFTMAX_CHOSEN}, error);
 }
 
@@ -27,6 +30,7 @@ const struct recipe model_aria_text = {
     .family = "aria_text",
     .model_type = "aria_text",
     .hf_class = "AriaTextForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             tensors, moe_shared_tensors),

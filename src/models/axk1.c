@@ -17,11 +17,6 @@ static const struct tensor tensors[] = {
     {0},
 };
 
-static ob_status derive(struct build *b, ob_error *error) {
-    if (!build_has(b, NULL, "mlp_layer_types|first_k_dense_replace")) b->hp->dense_layers = 1;
-    return deepseek_v3_derive(b, error);
-}
-
 const struct recipe model_axk1 = {
     .family = "axk1",
     .model_type = "axk1",
@@ -29,6 +24,6 @@ const struct recipe model_axk1 = {
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp, moe_tensors, moe_shared_tensors,
             tensors),
-    .derive = derive,
+    .derive = deepseek_v3_derive,
     .layer = mla_layer,
 };

@@ -40,7 +40,6 @@ static value_id bounded(struct build *b, value_id f) {
 
 static ob_status derive(struct build *b, ob_error *error) {
     build_has(b, NULL, "rope_theta"); /* older files' name, beside rope_parameters */
-    if (build_has(b, NULL, "mlp_layer_types")) b->hp->dense_layers = 0; /* which go first */
     return kda_derive(b, error);
 }
 
@@ -64,6 +63,7 @@ const struct recipe model_bailing_hybrid = {
     .family = "bailing_hybrid",
     .model_type = "bailing_hybrid",
     .hf_class = "BailingHybridForCausalLM",
+    .foreign = "n_group",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys, deltanet_keys, kda_keys, keys),
     TENSORS(decoder_ends, decoder_norms, tensors, decoder_mlp, moe_tensors, moe_shared_tensors),
     .derive = derive,

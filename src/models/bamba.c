@@ -39,6 +39,8 @@ const struct recipe model_bamba = {
     .family = "bamba",
     .model_type = "bamba",
     .hf_class = "BambaForCausalLM",
+    .foreign = "partial_rotary_factor",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, mamba2_keys),
     TENSORS(decoder_ends, hybrid_feed_forward, decoder_attention_tensors, decoder_attention_biases,
             mamba2_tensors),

@@ -22,22 +22,6 @@ static const struct tensor tensors[] = {
     {0},
 };
 
-/* Layers of a kind without rope_parameters do not turn. */
-static ob_status read_ropes(struct build *b, ob_error *error) {
-    static const char *const kind[2] = {"rope_parameters.full_attention",
-                                        "rope_parameters.sliding_attention"};
-    struct hparams *hp = b->hp;
-    bool turns[2] = {build_has(b, NULL, kind[0]), build_has(b, NULL, kind[1])};
-    ob_status s = OB_OK;
-    for (int k = 0; s == OB_OK && k < 2; k++) {
-        struct rope_source from = {.hf = kind[k], .base_key_hf = "rope_theta", .scaled = true};
-        if (turns[k]) s = rope_read(b, &from, k ? &hp->rope_window : &hp->rope, error);
-    }
-    if (!turns[0]) hp->rope = hp->rope_window;
-    for (uint32_t i = 0; i < hp->layers; i++) hp->no_rope[i] = !turns[hp->window[i] > 0];
-    return s;
-}
-
 static ob_status derive(struct build *b, ob_error *error) {
     const struct route_args router = {.score = ROUTE_SIGMOID,
                                       .group = ROUTE_GROUP_TOP2,
@@ -45,8 +29,9 @@ static ob_status derive(struct build *b, ob_error *error) {
                                       .normalize_eps = 1e-20f};
     ob_status s = decoder_sizes(b, error);
     if (s != OB_OK) return s;
-    decoder_layer_types(b);
-    s = read_ropes(b, error);
+    decoder_window_period(b, 6, false);
+    if (!build_has(b, NULL, "layer_types")) b->hp->window[b->hp->layers - 1] = 0;
+    s = rope_read_where_said(b, error);
     return s == OB_OK ? moe_sizes(b, &router, error) : s;
 }
 

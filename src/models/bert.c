@@ -15,7 +15,7 @@ const struct key bert_keys[] = {
 const struct tensor bert_embeddings[] = {
     MATRIX("token_embd.weight", "{m}embeddings.word_embeddings.weight", "vocab", "embd", REQUIRED),
     MATRIX("token_types.weight", "{m}embeddings.token_type_embeddings.weight", "types", "embd",
-           OPTIONAL),
+           OPTIONAL, .needed = "by_config"),
     MATRIX("position_embd.weight", "{m}embeddings.position_embeddings.weight", "positions", "embd",
            REQUIRED, .from_hf = "part(1,before+positions,before)"),
     ENCODER_NORM("token_embd_norm", "{m}embeddings.LayerNorm", "embd"),
@@ -56,13 +56,15 @@ const struct tensor bert_causal_head[] = {
 };
 
 static const struct tensor tasks[] = {
-    MATRIX("task_types.weight", "{m}embeddings.task_type_embeddings.weight", "task_types", "width",
+    MATRIX("task_types.weight", "{m}embeddings.task_type_embeddings.weight",
+           "tasks*task_types", "width",
            OPTIONAL),
     {0},
 };
 
 static const struct key task_keys[] = {
     WHOLE("task_types", NULL, "task_type_vocab_size", OPTIONAL, 3, 0, 65536),
+    WHOLE("tasks", NULL, "use_task_id", OPTIONAL, 1, 0, 1), /* older files do not say it */
     {0},
 };
 
@@ -153,6 +155,11 @@ const struct recipe model_bert_causal = {
     .layer = encoder_causal_layer,
 };
 
+static ob_status derive_generation(struct build *b, ob_error *error) {
+    ob_status s = bert_causal_derive(b, error);
+    return s == OB_OK ? build_set(b, "types", 0, error) : s;
+}
+
 const struct recipe model_bert_generation = {
     .family = "bert-generation",
     .model_type = "bert-generation",
@@ -162,7 +169,7 @@ const struct recipe model_bert_generation = {
     KEYS(decoder_keys, encoder_causal_keys, bert_keys),
     TENSORS(bert_embeddings, bert_layers, generation),
     .act = "gelu",
-    .derive = bert_causal_derive,
+    .derive = derive_generation,
     .layer = encoder_causal_layer,
 };
 

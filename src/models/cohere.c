@@ -41,9 +41,11 @@ static ob_status derive(struct build *b, ob_error *error) {
 
 static ob_status derive_compass(struct build *b, ob_error *error) {
     ob_status s = sizes(b, error);
-    if (s == OB_OK) s = rope_read_by_type(b, error);
-    if (s == OB_OK) decoder_layer_types(b);
-    return s;
+    if (s != OB_OK) return s;
+    decoder_layer_types(b);
+    return build_has(b, NULL, "rope_parameters.full_attention|rope_parameters.sliding_attention")
+               ? rope_read_where_said(b, error)
+               : rope_read_default(b, error);
 }
 
 static ob_status derive_cohere2(struct build *b, ob_error *error) {

@@ -70,6 +70,7 @@ const struct recipe model_cohere2_moe = {
     .gguf = "cohere2moe",
     .model_type = "cohere2_moe",
     .hf_class = "Cohere2MoeForCausalLM",
+    .foreign = "rope_scaling|routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, tensors, decoder_attention_tensors, decoder_attention_biases, decoder_mlp,
             moe_tensors, moe_shared_tensors),

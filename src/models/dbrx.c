@@ -69,6 +69,7 @@ const struct recipe model_dbrx = {
     .gguf = "dbrx",
     .model_type = "dbrx",
     .hf_class = "DbrxForCausalLM",
+    .foreign = "routed_scaling_factor",
     .roots = "transformer.",
     .act_key = "ffn_config.ffn_act_fn.name",
     KEYS(decoder_keys, moe_keys, keys),

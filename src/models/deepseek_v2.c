@@ -44,6 +44,7 @@ const struct recipe model_deepseek_v2 = {
     .gguf = "deepseek2",
     .model_type = "deepseek_v2",
     .hf_class = "DeepseekV2ForCausalLM",
+    .foreign = "norm_topk_prob",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp, decoder_mlp_biases, moe_tensors,
             moe_shared_tensors, bias),
@@ -55,7 +56,7 @@ const struct recipe model_deepseek_v3 = {
     .family = "deepseek_v3",
     .written_as = "deepseek2",
     .model_type = "deepseek_v3",
-    .also_type = "sarvam_mla",
+    .also_type = "kimi_k2|sarvam_mla",
     .hf_class = "DeepseekV3ForCausalLM",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp, moe_tensors, moe_shared_tensors,
@@ -63,11 +64,6 @@ const struct recipe model_deepseek_v3 = {
     .derive = deepseek_v3_derive,
     .layer = mla_layer,
 };
-
-static ob_status derive_glm(struct build *b, ob_error *error) {
-    if (!build_has(b, NULL, "mlp_layer_types")) b->hp->dense_layers = 1;
-    return deepseek_v3_derive(b, error);
-}
 
 const struct recipe model_glm4_moe_lite = {
     .family = "glm4_moe_lite",
@@ -77,7 +73,7 @@ const struct recipe model_glm4_moe_lite = {
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp, moe_tensors, moe_shared_tensors,
             moe_bias_tensors),
-    .derive = derive_glm,
+    .derive = deepseek_v3_derive,
     .layer = mla_layer,
 };
 

@@ -56,7 +56,7 @@ static ob_status derive_glm(struct build *b, ob_error *error) {
         {NULL, "indexer_rope_interleave", 1, 1, "an indexer with rotary halves"},
         {0},
     };
-    if (!build_has(b, "{arch}.leading_dense_block_count", "mlp_layer_types|first_k_dense_replace"))
+    if (!build_has(b, "{arch}.leading_dense_block_count", "first_k_dense_replace"))
         b->hp->dense_layers = 3;
     ob_status s = derive(b, error);
     if (s == OB_OK) s = build_plain(b, plain, error);
@@ -120,7 +120,6 @@ static const struct tensor axk2_tensors[] = {
 };
 
 static ob_status derive_axk2(struct build *b, ob_error *error) {
-    if (!build_has(b, NULL, "mlp_layer_types|first_k_dense_replace")) b->hp->dense_layers = 1;
     ob_status s = derive(b, error);
     b->hp->route.group_zero = true;
     return s;

@@ -172,7 +172,7 @@ static ob_status read_compressed(struct build *b, struct rope *out, ob_error *er
     ob_status s = rope_read(
         b,
         &(struct rope_source){.hf = nested ? "rope_parameters.compress" : "rope_parameters",
-                              .base_key_hf = "compress_rope_theta",
+                              .base_key_hf = nested ? "rope_theta" : "compress_rope_theta",
                               .base_key_gguf = "{arch}.attention.compress_rope_freq_base",
                               .base = 160000,
                               .fixed_base = nested ? 0 : (float)build_number(b, "compress_base"),
@@ -417,6 +417,7 @@ const struct recipe model_deepseek_v4 = {
     .gguf = "deepseek4",
     .model_type = "deepseek_v4",
     .hf_class = "DeepseekV4ForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(tensors),
     .derive = derive,

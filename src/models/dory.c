@@ -185,6 +185,7 @@ const struct recipe model_dory = {
     .family = "dory",
     .model_type = "dory",
     .hf_class = "DoryForCausalLM",
+    .foreign = "rope_local_base_freq|rope_theta",
     .roots = "backbone.",
     KEYS(decoder_keys, decoder_window_keys, keys),
     TENSORS(tensors),

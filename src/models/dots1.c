@@ -59,6 +59,7 @@ const struct recipe model_glm4_moe = {
     .gguf = "glm4moe",
     .model_type = "glm4_moe",
     .hf_class = "Glm4MoeForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, glm_keys, moe_keys),
     TENSORS(decoder_ends, glm_norms, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp, moe_tensors, moe_shared_tensors, moe_bias_tensors),

@@ -52,6 +52,7 @@ static bool is_indexed(struct build *b, uint32_t layer) {
 static ob_status derive(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
     ob_status s = refuse_sizes(b, error);
+    if (s == OB_OK) s = build_not_null(b, "sliding_window", error);
     if (s == OB_OK) s = deepseek_v3_derive(b, error);
     if (s == OB_OK) s = read_rope(b, "rope_parameters.indexed_attention", &hp->rope, error);
     if (s == OB_OK) s = read_rope(b, "rope_parameters.sliding_attention", &hp->rope_window, error);
@@ -85,6 +86,7 @@ const struct recipe model_dots3_note = {
     .family = "dots3_note",
     .model_type = "dots3_note_text",
     .hf_class = "Dots3NoteForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, mla_keys, mla_index_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, tensors, decoder_mlp, decoder_mlp_biases,
             moe_tensors, moe_shared_tensors, moe_bias_tensors),

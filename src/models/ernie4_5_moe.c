@@ -37,6 +37,7 @@ const struct recipe model_ernie4_5_moe = {
     .gguf = "ernie4_5-moe",
     .model_type = "ernie4_5_moe",
     .hf_class = "Ernie4_5_MoeForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_mlp_biases, decoder_mlp, moe_tensors, moe_shared_tensors, moe_bias_tensors,

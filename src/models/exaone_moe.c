@@ -73,6 +73,7 @@ const struct recipe model_kolibri1 = {
     .family = "kolibri1",
     .model_type = "kolibri1",
     .hf_class = "Kolibri1ForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive_kolibri,
     EXAONE_MOE(kolibri_norms, moe_bias_tensors),
 };
@@ -81,6 +82,7 @@ const struct recipe model_flint = {
     .family = "flint",
     .model_type = "flint",
     .hf_class = "FlintForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive_flint,
     EXAONE_MOE(decoder_norms, flint_sinks),
 };

@@ -16,6 +16,7 @@ void gemma_scales(struct build *b) {
 static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = decoder_derive(b, error);
     if (s == OB_OK) gemma_scales(b);
+    if (b->hp->act == ACT_GELU_ERF) b->hp->act = ACT_GELU_TANH;
     return s;
 }
 
@@ -26,7 +27,7 @@ const struct recipe model_gemma = {
     .hf_class = "GemmaForCausalLM",
     .norms_plus_one = true,
     .act = "gelu_pytorch_tanh",
-    .act_key = "hidden_activation",
+    .act_key = "hidden_act",
     KEYS(decoder_keys, decoder_bias_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_mlp),

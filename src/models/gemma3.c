@@ -29,6 +29,9 @@ static ob_status derive(struct build *b, ob_error *error) {
     if (hp->attention_scalar == 0 && hp->layers == 62)
         hp->attention_scalar = (float)hp->width / (float)hp->heads[0];
     gemma_scales(b);
+    if (hp->logit_softcap > 0 && build_has(b, NULL, "/text_config"))
+        return build_refuse(b, OB_ERR_UNSUPPORTED, NULL, "final_logit_softcapping", error,
+                            "the class with an image tower does not cap its logits");
     bool nested = build_has(b, NULL, "rope_parameters.full_attention");
     s = rope_read(
         b,
@@ -60,6 +63,7 @@ const struct recipe model_gemma3 = {
     .gguf = "gemma3",
     .model_type = "gemma3_text",
     .hf_class = "Gemma3ForCausalLM",
+    .foreign = "attn_logit_softcapping|rope_scaling.truncate|rope_scaling.type",
     .norms_plus_one = true,
     .act = "gelu_pytorch_tanh",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, gemma2_keys),
@@ -75,6 +79,8 @@ const struct recipe model_gemma3_embedding = {
     .model_type = "gemma3_text",
     .when = "use_bidirectional_attention",
     .hf_class = "Gemma3TextModel",
+    .foreign = "attn_logit_softcapping|final_logit_softcapping|rope_scaling.truncate|"
+               "rope_scaling.type",
     .norms_plus_one = true,
     .act = "gelu_pytorch_tanh",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, encoder_keys, gemma2_keys),

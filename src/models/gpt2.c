@@ -156,6 +156,7 @@ const struct recipe model_gpt_bigcode = {
     .gguf = "starcoder",
     .model_type = "gpt_bigcode",
     .hf_class = "GPTBigCodeForCausalLM",
+    .foreign = "scale_attn_by_inverse_layer_idx",
     .roots = "transformer.|",
     .act = "gelu_pytorch_tanh",
     KEYS(decoder_keys, keys, bigcode_keys),

@@ -46,6 +46,7 @@ static const struct tensor tensors[] = {
 
 static ob_status derive(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
+    bool gguf = source_kind(b->meta) == SOURCE_GGUF; /* which has no key for it */
     ob_status s = decoder_sizes(b, error);
     if (s != OB_OK) return s;
     if (!decoder_layer_types(b))
@@ -58,7 +59,7 @@ static ob_status derive(struct build *b, ob_error *error) {
                                         .base_key_gguf = "{arch}.rope.freq_base",
                                         .base = 150000,
                                         .scaled = true,
-                                        .between_pairs = true},
+                                        .between_pairs = gguf},
                   &hp->rope, error);
     if (s != OB_OK) return s;
     return moe_sizes(b, &(struct route_args){.score = ROUTE_SOFTMAX_CHOSEN}, error);
@@ -69,6 +70,7 @@ const struct recipe model_gpt_oss = {
     .gguf = "gpt-oss",
     .model_type = "gpt_oss",
     .hf_class = "GptOssForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_attention_tensors, decoder_attention_biases, tensors),
     .derive = derive,

@@ -64,7 +64,7 @@ static ob_status read_base(struct build *b, bool window, double *base, ob_error 
                                 hp->layers);
         if (!first && v != *base)
             return build_refuse(b, OB_ERR_UNSUPPORTED, key, key, error,
-                                "layers of one kind of attention have different bases");
+                                "layers of one kind (layer_types) have different bases");
         *base = v;
         first = false;
         hp->no_rope[i] = v == 0;
@@ -83,7 +83,8 @@ static ob_status derive_swa(struct build *b, ob_error *error) {
     build_wants(b, NULL, "layer_rope_theta", hp->layers);
     for (int k = 0; s == OB_OK && k < 2; k++) s = read_base(b, k, &base[k], error);
     struct str type;
-    static const char scaled[] = "rope_parameters.rope_type";
+    static const char scaled[] =
+        "rope_parameters.rope_type|rope_scaling.rope_type|rope_scaling.type";
     if (build_str(b, NULL, scaled, &type) && !str_is(type, "default"))
         return build_refuse(b, OB_ERR_UNSUPPORTED, scaled, scaled, error,
                             "bases of layers of their own are not scaled");
@@ -105,6 +106,7 @@ const struct recipe model_granitemoe = {
     .gguf = "granitemoe",
     .model_type = "granitemoe",
     .hf_class = "GraniteMoeForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive,
     GRANITE_MOE(),
 };
@@ -114,6 +116,7 @@ const struct recipe model_granitemoeshared = {
     .written_as = "granitemoe",
     .model_type = "granitemoeshared",
     .hf_class = "GraniteMoeSharedForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive,
     GRANITE_MOE(),
 };
@@ -123,6 +126,7 @@ const struct recipe model_granitemoe_swa = {
     .written_as = "granite_swa",
     .model_type = "granitemoe_swa",
     .hf_class = "GraniteMoeSWAForCausalLM",
+    .foreign = "routed_scaling_factor",
     .derive = derive_swa,
     GRANITE_MOE(windowed),
 };

@@ -65,6 +65,7 @@ const struct recipe model_granitemoehybrid = {
     .gguf = "granitehybrid",
     .model_type = "granitemoehybrid",
     .hf_class = "GraniteMoeHybridForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, granite_keys, moe_keys, mamba2_keys,
          keys),
     TENSORS(decoder_ends, decoder_norms, decoder_paired, decoder_paired_biases, dense,

@@ -48,6 +48,7 @@ const struct recipe model_hunyuan_v1_moe = {
     .gguf = "hunyuan-moe",
     .model_type = "hunyuan_v1_moe",
     .hf_class = "HunYuanMoEV1ForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, norms, decoder_attention_tensors, decoder_attention_biases,
             router, moe_tensors, moe_shared_tensors),

@@ -27,6 +27,7 @@ const struct recipe model_hy_v3 = {
     .gguf = "hy_v3",
     .model_type = "hy_v3",
     .hf_class = "HYV3ForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_qk_norms, decoder_mlp, decoder_mlp_biases, moe_tensors, moe_shared_tensors,

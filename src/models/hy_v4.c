@@ -54,7 +54,6 @@ static const struct tensor tensors[] = {
 
 static ob_status derive(struct build *b, ob_error *error) {
     float limit = (float)build_number(b, "swiglu_limit");
-    if (!build_has(b, NULL, "mlp_layer_types")) b->hp->dense_layers = 1;
     ob_status s = deepseek_v3_derive(b, error);
     if (s == OB_OK) s = mla_indexers(b, mla_has_indexer, error);
     if (s == OB_OK && !mla_has_indexer(b, 0))

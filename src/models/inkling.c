@@ -231,6 +231,7 @@ const struct recipe model_inkling_text = {
     .family = "inkling",
     .model_type = "inkling_text",
     .hf_class = "InklingForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, moe_keys, inkling_keys, keys),
     TENSORS(tensors, decoder_norms, decoder_attention_tensors, decoder_qk_norms, decoder_mlp,
             moe_bias_tensors),

@@ -76,9 +76,10 @@ const struct recipe model_jamba = {
     .gguf = "jamba",
     .model_type = "jamba",
     .hf_class = "JambaForCausalLM",
+    .foreign = "norm_topk_prob|routed_scaling_factor",
     KEYS(decoder_keys, moe_keys, mamba_keys, keys),
     TENSORS(decoder_ends, hybrid_feed_forward, tensors, decoder_attention_tensors,
-            mamba_tensors),
+            mamba_tensors, mamba_inner_norms),
     .derive = derive,
     .layer = layer,
 };

@@ -104,6 +104,7 @@ const struct recipe model_jetmoe = {
     .family = "jetmoe",
     .model_type = "jetmoe",
     .hf_class = "JetMoeForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, tensors),
     .derive = derive,

@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "models/blocks/decoder.h"
+#include "models/blocks/moe.h"
 #include "models/load.h"
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -97,19 +99,50 @@ static void look_blocked(struct build *b, char *key) {
 
 /* ---- reading ---- */
 
-const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
-                      size_t size) {
-    for (const char *p = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf; p && *p;) {
+/* Is it, or the object it is in, in a list of names separated by '|'? */
+static bool is_listed(const char *list, const char *name) {
+    for (const char *p = list; p && *p; p += strcspn(p, "|"), p += *p == '|') {
+        size_t n = strcspn(p, "|");
+        if (strncmp(p, name, n) == 0 && (name[n] == 0 || name[n] == '.')) return true;
+    }
+    return false;
+}
+
+/* Has the source the key, for this class? `said`: itself, so that a default does not count. */
+static bool has_key(struct build *b, const char *key, bool said) {
+    if (!(said ? source_says(b->meta, key) : source_has(b->meta, key))) return false;
+    if (source_kind(b->meta) == SOURCE_GGUF || !is_listed(b->recipe->foreign, key)) return true;
+    ask(b, key); /* not unread, but not heard */
+    return false;
+}
+
+/* The first of these paths that the source has; of config.json that the file has, or that has a
+ * default. */
+static const char *find_key(struct build *b, const char *paths, bool said, char *scratch,
+                            size_t size) {
+    for (const char *p = paths; p && *p;) {
         size_t n = strcspn(p, "|");
         if (n < size) {
             memcpy(scratch, p, n);
             scratch[n] = 0;
-            if (source_has(b->meta, scratch)) return ask(b, scratch), scratch;
+            if (has_key(b, scratch, said)) return ask(b, scratch), scratch;
             look_blocked(b, scratch);
         }
         p += n + (p[n] == '|');
     }
     return NULL;
+}
+
+const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
+                      size_t size) {
+    const char *paths = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf;
+    const char *key = find_key(b, paths, true, scratch, size);
+    return key ? key : find_key(b, paths, false, scratch, size);
+}
+
+bool build_says(struct build *b, const char *hf) {
+    char scratch[NAME_MAX_BYTES];
+    return source_kind(b->meta) == SOURCE_HF && find_key(b, hf, true, scratch, sizeof scratch);
 }
 
 bool build_has(struct build *b, const char *gguf, const char *hf) {
@@ -208,6 +241,13 @@ ob_status build_refuse(const struct build *b, ob_status status, const char *gguf
     const char *spelled = source_kind(b->meta) == SOURCE_GGUF ? gguf : hf;
     if (!spelled) spelled = gguf ? gguf : hf ? hf : "";
     static const char mark[] = "{arch}";
+    for (const char *p = spelled; source_kind(b->meta) == SOURCE_HF && *p;
+         p += strcspn(p, "|"), p += *p == '|') { /* the one that is there */
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, "|"), p);
+        if (!source_says(b->meta, name) && !source_null(b->meta, name)) continue;
+        spelled = p;
+        break;
+    }
     size_t n = strcspn(spelled, "|"), skip = sizeof mark - 1;
     struct str arch = source_architecture(b->meta);
     if (n >= skip && strncmp(spelled, mark, skip) == 0)
@@ -226,7 +266,7 @@ ob_status build_refuse(const struct build *b, ob_status status, const char *gguf
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error) {
     char scratch[NAME_MAX_BYTES];
     const char *key = build_key(b, gguf, hf, scratch, sizeof scratch);
-    if (!key) return OB_OK;
+    if (!key) return *io ? build_not_null(b, hf, error) : OB_OK;
     if (is_one(b, key) && source_bool(b->meta, key, 0, io))
         return noted(b, key, 0, true, NULL), OB_OK;
     return REFUSE(b, key, error, "is not true or false");
@@ -298,11 +338,43 @@ static ob_status read_layers(struct build *b, const struct key *k, const char *n
     return OB_OK;
 }
 
-static ob_status read_key(struct build *b, const struct key *k, ob_error *error) {
+ob_status build_agree(struct build *b, const char *names, ob_error *error) {
+    char other[NAME_MAX_BYTES], scratch[NAME_MAX_BYTES];
+    const char *first = build_key(b, NULL, names, scratch, sizeof scratch);
+    if (!first) return OB_OK;
+    for (const char *p = names; p && *p; p += strcspn(p, "|"), p += *p == '|') {
+        double v, w;
+        struct str s, t;
+        snprintf(other, sizeof other, "%.*s", (int)strcspn(p, "|"), p);
+        if (strcmp(other, first) == 0 || !has_key(b, other, true)) continue;
+        bool numbers = source_f64(b->meta, first, 0, &v) && source_f64(b->meta, other, 0, &w);
+        bool words = source_str(b->meta, first, 0, &s) && source_str(b->meta, other, 0, &t);
+        if ((!numbers || v == w) && (!words || str_eq(s, t))) continue;
+        return REFUSE(b, other, error, "says another thing than %s", first);
+    }
+    return OB_OK;
+}
+
+ob_status build_not_null(struct build *b, const char *names, ob_error *error) {
+    char key[NAME_MAX_BYTES];
+    for (const char *p = names; p && *p; p += strcspn(p, "|"), p += *p == '|') {
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(p, "|"), p);
+        if (source_null(b->meta, key)) return REFUSE(b, key, error, "is null");
+    }
+    return OB_OK;
+}
+
+static ob_status read_key(struct build *b, const struct key *k, bool shared, ob_error *error) {
     char scratch[NAME_MAX_BYTES];
     bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     const char *name = build_key(b, k->gguf, k->hf, scratch, sizeof scratch);
     const char *spelled = gguf ? k->gguf : k->hf;
+    ob_status s = OB_OK;
+    /* Classes take null for 0, or for false. */
+    if (!name && k->name && k->otherwise != 0) s = build_not_null(b, k->hf, error);
+    if (name && !gguf && shared && k->field != offsetof(struct hparams, context))
+        s = build_agree(b, k->hf, error);
+    if (s != OB_OK) return s;
     if (!name && k->need == REQUIRED && spelled)
         return REFUSE(b, spelled, error, "required key is missing");
     char *field = (char *)b->hp + k->field;
@@ -322,7 +394,7 @@ static ob_status read_key(struct build *b, const struct key *k, ob_error *error)
         if (n == 0 || (n != 1 && n != b->hp->layers))
             return REFUSE(b, name, error, "has %llu entries, one number is wanted",
                           (unsigned long long)n);
-        ob_status s = read_number(b, k, name, 0, &v, error);
+        s = read_number(b, k, name, 0, &v, error);
         for (uint64_t i = 1; s == OB_OK && i < n; i++) { /* a number a layer, the same in all */
             double other;
             s = read_number(b, k, name, i, &other, error);
@@ -396,6 +468,8 @@ static ob_status read_act(struct build *b, ob_error *error) {
     const struct recipe *r = b->recipe;
     struct str act = str_of(r->act ? r->act : "silu");
     const char *keys = r->act_key ? r->act_key : "hidden_act|hidden_activation|activation_function";
+    ob_status s = build_agree(b, keys, error);
+    if (s != OB_OK) return s;
     build_str(b, NULL, keys, &act);
     if (build_act_named(act, &b->hp->act)) return OB_OK;
     return build_refuse(b, OB_ERR_UNSUPPORTED, keys, keys, error,
@@ -443,6 +517,28 @@ ob_status check_unread(struct build *b, ob_error *error) {
                      b->recipe->family);
 }
 
+/* Numbers that mean "none" in hparams, or in a GGUF file, where they are 0; classes compute with a
+ * 0, or fail. */
+ob_status check_zeros(struct build *b, ob_error *error) {
+    static const char *const list[] = {
+        "attention_multiplier", "attn_logit_softcapping", "clip_qkv", "embedding_scale",
+        "final_logit_softcapping", "gate_soft_cap", "local_attention", "mixer_rms_eps",
+        "moe_routed_scaling_factor", "n_group", "num_expert_group",
+        "num_blocks", "num_key_value_heads", "num_kv_heads", "route_scale", "routed_scaling_factor",
+        "router_scaling_factor", "sliding_window", "swiglu_limit", "topk_group", "v_head_dim",
+        "vocab_size_per_layer_input"};
+    double v;
+    const char *act = b->recipe->act_key ? b->recipe->act_key : "hidden_act";
+    if (b->hp->glu_clamp.alpha > 0 && b->hp->act != ACT_SILU && build_has(b, NULL, act))
+        return REFUSE_AS(b, OB_ERR_UNSUPPORTED, act, error,
+                         "is not \"silu\", the one activation of this family");
+    for (size_t i = 0; i < sizeof list / sizeof list[0] && source_kind(b->meta) == SOURCE_HF; i++)
+        if (find_asked(b, list[i]) && has_key(b, list[i], true) &&
+            source_f64(b->meta, list[i], 0, &v) && v == 0)
+            return REFUSE(b, list[i], error, "is 0");
+    return OB_OK;
+}
+
 /* One word a layer, whatever a family reads of it. */
 static void check_layer_types(struct build *b) {
     static const char *const list[] = {"indexer_types", "layer_types", "layers_block_type",
@@ -459,10 +555,50 @@ static void check_layer_types(struct build *b) {
     }
 }
 
+/* What a word says of a layer: is it so? */
+static bool is_so(const struct hparams *hp, uint32_t i, struct str word, bool some) {
+    static const char *const others[] = {
+        "attention", "compressed_sparse_attention", "deepseek_sparse_attention",
+        "hash_moe", "heavily_compressed_attention", "hybrid", "hybrid_sliding",
+        "indexed_attention", "mamba",
+        "minimax_m3_sparse", "moe", "qwen_sparse_attention", "window_attention"};
+    bool state = hp->recurrent && hp->recurrent[i], window = hp->window && hp->window[i];
+    if (str_is(word, "full_attention")) return !state && (!window || !some);
+    if (str_is(word, "sliding_attention")) return !state && (window || hp->window_size == 0);
+    if (str_is(word, "chunked_attention")) return hp->chunk && hp->chunk[i];
+    if (str_is(word, "linear_attention") || str_is(word, "conv")) return state;
+    if (str_is(word, "sparse")) return hp->experts && hp->experts[i];
+    if (str_is(word, "dense")) return !hp->experts || !hp->experts[i];
+    /* of some families: what these are their recipes say */
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+        if (str_is(word, others[k])) return true;
+    return false;
+}
+
+ob_status check_words(struct build *b, ob_error *error) {
+    static const char *const list[] = {"layer_types", "mlp_layer_types"};
+    struct str word;
+    bool some = false; /* slide; elsewhere windows are not the list's to say */
+    for (uint32_t i = 0; i < b->hp->layers; i++)
+        some |= source_str(b->meta, list[0], i, &word) && str_is(word, "sliding_attention");
+    for (size_t k = 0; k < 2 && source_kind(b->meta) == SOURCE_HF; k++)
+        for (uint32_t i = 0; i < b->hp->layers; i++)
+            if (source_count(b->meta, list[k]) == b->hp->layers && has_key(b, list[k], true) &&
+                source_str(b->meta, list[k], i, &word) && !is_so(b->hp, i, word, some))
+                return REFUSE_AS(b, OB_ERR_UNSUPPORTED, list[k], error,
+                                 "layer %u is \"%.*s\", which it is not in this family, or not by "
+                                 "the other keys",
+                                 i, STR_ARG(word));
+    return OB_OK;
+}
+
 ob_status load_keys(struct build *b, ob_error *error) {
+    const char *null = source_wrong_null(b->meta);
+    if (null) return REFUSE(b, null, error, "is null");
     for (const struct key *const *table = b->recipe->keys; *table; table++)
         for (const struct key *k = *table; k->gguf || k->hf; k++) {
-            ob_status s = read_key(b, k, error);
+            ob_status s = read_key(b, k, *table == decoder_keys || *table == moe_keys,
+                                   error);
             if (s != OB_OK) return s;
         }
     check_layer_types(b);

@@ -85,6 +85,7 @@ const struct recipe model_kimi_linear = {
     .gguf = "kimi-linear",
     .model_type = "kimi_linear",
     .hf_class = "KimiLinearForCausalLM",
+    .foreign = "n_group",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys, keys, kda_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, tensors),
     .derive = derive,

@@ -62,6 +62,8 @@ const struct recipe model_laguna = {
     .gguf = "laguna",
     .model_type = "laguna",
     .hf_class = "LagunaForCausalLM",
+    .foreign = "routed_scaling_factor",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_qk_norms, tensors, decoder_mlp, moe_tensors, moe_shared_tensors,

@@ -47,6 +47,7 @@ const struct recipe model_lara_mini = {
     .family = "lara_mini",
     .model_type = "lara_mini",
     .hf_class = "LaraMiniForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_window_keys, moe_keys, deltanet_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_qk_norms, tensors,
             deltanet_tensors, deltanet_one_conv, moe_fused_tensors, moe_shared_tensors),

@@ -42,6 +42,7 @@ const struct recipe model_lfm3 = {
     .family = "lfm3",
     .model_type = "lfm3",
     .hf_class = "Lfm3ForCausalLM",
+    .foreign = "partial_rotary_factor|rotary_pct",
     .act_key = "",
     KEYS(decoder_keys, decoder_window_keys, shortconv_keys, keys),
     TENSORS(decoder_ends, shortconv_rest, decoder_attention_tensors, decoder_qk_norms, tensors,

@@ -108,6 +108,7 @@ const struct recipe model_llama4_text = {
     .gguf = "llama4",
     .model_type = "llama4_text",
     .hf_class = "Llama4ForCausalLM",
+    .foreign = "norm_topk_prob|routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             tensors),

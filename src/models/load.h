@@ -14,6 +14,10 @@ ob_status load_keys(struct build *b, ob_error *error);
 ob_status check_kinds(struct build *b, ob_status so_far, ob_error *error);
 /* Refuses keys that change the mathematics and were not read; once all was read. */
 ob_status check_unread(struct build *b, ob_error *error);
+/* Refuses a 0 of config.json where we would take it for "none". */
+ob_status check_zeros(struct build *b, ob_error *error);
+/* Refuses words of layer_types and its like that say another thing than is computed. */
+ob_status check_words(struct build *b, ob_error *error);
 /* The root of the tensors' names, and the size of the vocabulary, from the embedding's tensor. */
 ob_status load_vocab(struct build *b, ob_error *error);
 /* Finds, checks and, where needed, transforms every tensor of the recipe into b->found; refuses

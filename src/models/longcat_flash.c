@@ -117,6 +117,7 @@ const struct recipe model_longcat_flash = {
     .family = "longcat_flash",
     .model_type = "longcat_flash",
     .hf_class = "LongcatFlashForCausalLM",
+    .foreign = "norm_topk_prob",
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys, keys),
     TENSORS(decoder_ends, tensors, experts),
     .derive = derive,

@@ -8,7 +8,7 @@
 static const struct tensor tensors[] = {
     MATRIX("token_embd.weight", "{m}embeddings.word_embeddings.weight", "vocab", "embd", REQUIRED),
     MATRIX("token_types.weight", "{m}embeddings.token_type_embeddings.weight", "types", "embd",
-           OPTIONAL),
+           OPTIONAL, .needed = "by_config"),
     MATRIX("position_embd.weight", "{m}embeddings.position_embeddings.weight", "positions", "embd",
            REQUIRED),
     KNOWN("position_ids", "{m}embeddings.position_ids", "positions are counted"),

@@ -19,6 +19,7 @@ const struct recipe model_mellum = {
     .gguf = "mellum",
     .model_type = "mellum",
     .hf_class = "MellumForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_qk_norms, decoder_mlp, moe_tensors),

@@ -26,6 +26,7 @@ static ob_status derive(struct build *b, ob_error *error) {
                                       .normalize = true,
                                       .normalize_eps = 1e-20f};
     struct hparams *hp = b->hp;
+    bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     ob_status s = decoder_sizes(b, error);
     if (s != OB_OK) return s;
     hp->value_scale = (float)build_number(b, "value_scale");
@@ -33,13 +34,13 @@ static ob_status derive(struct build *b, ob_error *error) {
         for (uint32_t i = 0; i < hp->layers; i++)
             hp->window[i] = i == 0 || (i + 1) % 6 == 0 ? 0 : hp->window_size;
     for (uint32_t i = 0; i < hp->layers; i++) {
-        if (hp->window[i] && source_kind(b->meta) == SOURCE_HF) hp->kv_heads[i] *= 2;
+        if (hp->window[i] && !gguf) hp->kv_heads[i] *= 2;
         if (hp->heads[i] % hp->kv_heads[i])
             return build_refuse(b, OB_ERR_FORMAT, "{arch}.attention.head_count",
                                 "num_attention_heads", error,
                                 "is no multiple of the key heads (layer %u)", i);
     }
-    s = rope_read_by_type(b, error);
+    s = rope_read_parts_by_type(b, gguf ? 0 : 0.334f, error);
     return s == OB_OK ? moe_sizes(b, &router, error) : s;
 }
 
@@ -48,6 +49,7 @@ const struct recipe model_mimo_v2_flash = {
     .gguf = "mimo2",
     .model_type = "mimo_v2_flash",
     .hf_class = "MiMoV2FlashForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             tensors, decoder_mlp, moe_tensors, moe_bias_tensors),

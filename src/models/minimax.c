@@ -54,10 +54,15 @@ static const struct tensor tensors[] = {
     {0},
 };
 
+static bool is_recurrent(struct build *b, uint32_t layer) {
+    if (build_has(b, NULL, "layer_types")) return hybrid_is_recurrent(b, layer);
+    return layer % 2 != 0;
+}
+
 static ob_status derive(struct build *b, ob_error *error) {
     static const struct route_args router = {.score = ROUTE_SOFTMAX_CHOSEN};
     ob_status s = build_set(b, "light", b->hp->heads[0], error);
-    if (s == OB_OK) s = hybrid_sizes(b, hybrid_is_recurrent, error);
+    if (s == OB_OK) s = hybrid_sizes(b, is_recurrent, error);
     if (s == OB_OK && b->hp->k_dim != b->hp->v_dim)
         return build_refuse(b, OB_ERR_UNSUPPORTED, "head_dim", "head_dim", error,
                             "heads of values of another size");
@@ -125,6 +130,7 @@ const struct recipe model_minimax = {
     .gguf_lists_recurrent = true,
     .model_type = "minimax",
     .hf_class = "MiniMaxForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, tensors),
     .derive = derive,

@@ -32,6 +32,8 @@ const struct recipe model_minimax_m2 = {
     .gguf = "minimax-m2",
     .model_type = "minimax_m2",
     .hf_class = "MiniMaxM2ForCausalLM",
+    .foreign = "routed_scaling_factor",
+    .turns_parts = true,
     KEYS(decoder_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_wide_qk_norms,
             moe_mixtral_tensors, tensors),

@@ -163,6 +163,8 @@ const struct recipe model_minimax_m3_vl_text = {
     .written_as = "minimax-m3",
     .model_type = "minimax_m3_vl_text",
     .hf_class = "MiniMaxM3VLForCausalLM",
+    .foreign = "rotary_pct",
+    .turns_parts = true,
     KEYS(decoder_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_qk_norms,
             moe_fused_tensors, moe_bias_tensors, tensors),

@@ -31,6 +31,7 @@ const struct recipe model_mistral4 = {
     .gguf = "mistral4",
     .model_type = "mistral4",
     .hf_class = "Mistral4ForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_bias_keys, mla_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, mla_tensors, decoder_mlp, moe_fused_tensors, fused,
             moe_shared_tensors),

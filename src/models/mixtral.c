@@ -14,6 +14,7 @@ const struct recipe model_mixtral = {
     .written_as = "llama",
     .model_type = "mixtral",
     .hf_class = "MixtralForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_window_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_paired, moe_mixtral_tensors),
     .derive = derive,

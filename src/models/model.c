@@ -56,15 +56,20 @@ static bool is_wrapper(struct str model_type) {
 static struct str architecture(const struct source *source) {
     source = source_meta(source);
     struct str arch = source_architecture(source);
-    if (source_kind(source) == SOURCE_HF && is_wrapper(arch))
-        source_str(source, "text_config.model_type", 0, &arch);
-    return arch;
+    return source_kind(source) == SOURCE_HF && is_wrapper(arch) ? source_text_type(source) : arch;
+}
+
+/* Of a list separated by '|'. */
+static bool is_one_of(struct str name, const char *list) {
+    for (const char *p = list; p && *p; p += strcspn(p, "|"), p += *p == '|')
+        if (str_eq(name, (struct str){p, strcspn(p, "|")})) return true;
+    return false;
 }
 
 static bool matches(const struct recipe *r, enum source_kind kind, struct str arch) {
     if (kind == SOURCE_GGUF)
         return (r->gguf && str_is(arch, r->gguf)) || (r->also_gguf && str_is(arch, r->also_gguf));
-    return str_is(arch, r->model_type) || (r->also_type && str_is(arch, r->also_type));
+    return str_is(arch, r->model_type) || is_one_of(arch, r->also_type);
 }
 
 static bool is_when(const struct recipe *r, const struct source *source) {
@@ -112,9 +117,10 @@ ob_status model_find(const struct source *source, const struct recipe **out, ob_
 
 static ob_status refuse_untied(struct build *b, ob_error *error) {
     bool tied = true;
-    if (!model_generates(b->model) || !build_bool(b, NULL, "tie_word_embeddings", &tied) || tied ||
-        build_global(b, "output.weight"))
-        return OB_OK;
+    if (!model_generates(b->model)) return OB_OK;
+    if (!build_bool(b, NULL, "/tie_word_embeddings", &tied)) /* the whole's, if there is one */
+        build_bool(b, NULL, "tie_word_embeddings", &tied);
+    if (tied || build_global(b, "output.weight")) return OB_OK;
     ob_status s = error_set(error, OB_ERR_FORMAT, "is missing and tie_word_embeddings is false");
     error_at(error, source_path(b->source), "lm_head.weight", OB_NO_OFFSET);
     return s;
@@ -209,6 +215,8 @@ ob_status model_open(const struct source *source, const struct model_options *op
     if (s == OB_OK) s = m->recipe->derive(&b, error);
     if (s == OB_OK) s = pooling_settle(&b, error);
     s = check_kinds(&b, s, error);
+    if (b.recipe && s != OB_ERR_MEMORY && check_zeros(&b, error) != OB_OK) s = OB_ERR_FORMAT;
+    if (s == OB_OK) s = check_words(&b, error);
     if (s == OB_OK) s = check_unread(&b, error);
     if (s == OB_OK) s = load_tensors(&b, error);
     if (s == OB_OK) s = build_graph(&b, error);

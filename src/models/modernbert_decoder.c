@@ -100,6 +100,7 @@ const struct recipe model_modernbert_decoder = {
     .family = "modernbert-decoder",
     .model_type = "modernbert-decoder",
     .hf_class = "ModernBertDecoderForCausalLM",
+    .foreign = "rope_local_base_freq|rope_scaling.truncate|rope_scaling.type|rope_theta",
     .act = "gelu",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, keys),
     TENSORS(tensors),

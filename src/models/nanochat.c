@@ -25,7 +25,8 @@ static ob_status derive(struct build *b, ob_error *error) {
     ob_status s = decoder_derive(b, error);
     if (s != OB_OK) return s;
     if (r->freq_long || r->dynamic > 0)
-        return build_refuse(b, OB_ERR_UNSUPPORTED, "{arch}.rope.scaling.type", "rope_parameters",
+        return build_refuse(b, OB_ERR_UNSUPPORTED, "{arch}.rope.scaling.type",
+                            "rope_scaling|rope_parameters",
                             error, "a rope by length is not supported in this family");
     float *back = arena_array(b->arena, r->half, sizeof *back);
     if (!back) return error_memory(error, "rope", r->half * sizeof *back);

@@ -8,6 +8,7 @@ const struct recipe model_nemotron = {
     .gguf = "nemotron",
     .model_type = "nemotron",
     .hf_class = "NemotronForCausalLM",
+    .turns_parts = true,
     .norms_plus_one = true,
     .act = "relu2",
     KEYS(decoder_keys, decoder_bias_keys),

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nemotron_h.c: NemotronHForCausalLM: each layer is one sub-layer behind one norm: Mamba-2,
  * attention without positions, a plain MLP or a mixture of plain MLPs. transformers clamps step
- * sizes to time_step_min in a prompt but not in the tokens after it; here time_step_limit alone
- * counts. */
+ * sizes to time_step_min in a prompt but not in the tokens after it, which is not done here, and
+ * does not read time_step_limit. */
+#include <math.h>
+
 #include "base/error.h"
 #include "models/blocks/decoder.h"
 #include "models/blocks/hybrid.h"
@@ -81,6 +83,9 @@ static ob_status derive(struct build *b, ob_error *error) {
     bool gguf = source_kind(b->meta) == SOURCE_GGUF;
     ob_status s = hybrid_sizes(b, is_recurrent, error);
     if (s == OB_OK) s = mamba2_sizes(b, error);
+    if (s == OB_OK && (build_number(b, "dt_min") > 0 || !isinf(build_number(b, "dt_max"))))
+        return build_refuse(b, OB_ERR_UNSUPPORTED, NULL, "time_step_limit", error,
+                            "is not 0 to infinity, as the class has it whatever this says");
     if (s == OB_OK && hp->expert_count) {
         s = moe_sizes(b, &router, error);
         for (uint32_t i = 0; s == OB_OK && i < hp->layers; i++) hp->ffn[i] = wide[i];

@@ -11,7 +11,7 @@ static const struct tensor tensors[] = {
     MATRIX("token_embd.weight", "{m}embeddings.word_embeddings.weight", "vocab", "width",
            REQUIRED),
     MATRIX("token_types.weight", "{m}embeddings.token_type_embeddings.weight", "types", "width",
-           OPTIONAL),
+           OPTIONAL, .needed = "by_config"),
     VECTOR("token_embd_norm.weight", "{m}emb_ln.weight", "width", REQUIRED),
     VECTOR("token_embd_norm.bias", "{m}emb_ln.bias", "width", REQUIRED),
     MATRIX("blk.{i}.attn_q.weight", LAYER "attn.Wqkv.weight", "heads*k_dim", "width", REQUIRED,

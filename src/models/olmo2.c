@@ -69,6 +69,7 @@ const struct recipe model_olmo3 = {
     .written_as = "olmo2",
     .model_type = "olmo3",
     .hf_class = "Olmo3ForCausalLM",
+    .foreign = "rope_scaling.truncate|rope_scaling.type",
     KEYS(decoder_keys, decoder_bias_keys, keys_3),
     TENSORS(decoder_ends, decoder_after_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_wide_qk_norms, decoder_mlp),

@@ -11,7 +11,14 @@ ob_status qwen2_derive(struct build *b, ob_error *error) {
     uint32_t from = hp->layers;
     build_bool(b, NULL, "use_sliding_window", &slides);
     build_u32(b, NULL, "max_window_layers", &from);
-    if (s != OB_OK || decoder_layer_types(b)) return s;
+    if (s != OB_OK) return s;
+    if (decoder_layer_types(b)) {
+        for (uint32_t i = 0; i < hp->layers && build_has(b, NULL, "use_sliding_window"); i++)
+            if (!slides && hp->window[i])
+                return build_refuse(b, OB_ERR_FORMAT, NULL, "use_sliding_window", error,
+                                    "is false, and layer %u has a window in layer_types", i);
+        return s;
+    }
     if (!slides) from = hp->layers;
     for (uint32_t i = from; i < hp->layers; i++) hp->window[i] = hp->window_size;
     return s;

@@ -17,7 +17,16 @@ static const struct tensor tensors[] = {
 };
 
 static ob_status derive(struct build *b, ob_error *error) {
+    struct hparams *hp = b->hp;
     ob_status s = qwen2_derive(b, error);
+    uint32_t until = 28;
+    bool slides = false;
+    build_bool(b, NULL, "use_sliding_window", &slides);
+    build_u32(b, NULL, "max_window_layers", &until);
+    /* Other layers than Qwen2's have a window where no list says it. */
+    if (source_kind(b->meta) == SOURCE_HF && !build_has(b, NULL, "layer_types"))
+        for (uint32_t i = 0; s == OB_OK && i < hp->layers; i++)
+            hp->window[i] = slides && i % 2 == 0 && i < until ? hp->window_size : 0;
     return s == OB_OK ? moe_sizes(b, &(struct route_args){.score = ROUTE_SOFTMAX}, error) : s;
 }
 
@@ -26,6 +35,7 @@ const struct recipe model_qwen2_moe = {
     .gguf = "qwen2moe",
     .model_type = "qwen2_moe",
     .hf_class = "Qwen2MoeForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, keys, decoder_window_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp, moe_tensors, moe_shared_tensors, tensors),

@@ -17,6 +17,7 @@ const struct recipe model_qwen3_moe = {
     .gguf = "qwen3moe",
     .model_type = "qwen3_moe",
     .hf_class = "Qwen3MoeForCausalLM",
+    .foreign = "routed_scaling_factor",
     KEYS(decoder_keys, decoder_bias_keys, decoder_window_keys, moe_keys),
     TENSORS(decoder_ends, decoder_norms, decoder_attention_tensors, decoder_attention_biases,
             decoder_mlp_biases, decoder_qk_norms, decoder_mlp, moe_tensors),

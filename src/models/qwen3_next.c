@@ -96,6 +96,8 @@ const struct recipe model_qwen3_next = {
     .gguf = "qwen3next",
     .model_type = "qwen3_next",
     .hf_class = "Qwen3NextForCausalLM",
+    .foreign = "routed_scaling_factor",
+    .turns_parts = true,
     .norms_plus_one = true,
     KEYS(decoder_keys, moe_keys, deltanet_keys),
     TENSORS(decoder_ends, qwen3_next_norms, qwen3_next_attention, decoder_qk_norms, tensors,

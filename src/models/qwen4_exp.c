@@ -245,6 +245,8 @@ const struct recipe model_qwen4_exp_text = {
     .family = "qwen4_exp_text",
     .model_type = "qwen4_exp_text",
     .hf_class = "Qwen4ExpForCausalLM",
+    .foreign = "routed_scaling_factor",
+    .turns_parts = true,
     .norms_plus_one = true,
     KEYS(decoder_keys, moe_keys, deltanet_keys, ngrams_keys, keys),
     TENSORS(tensors, qwen3_next_attention, decoder_qk_norms, deltanet_tensors, deltanet_one_conv,

@@ -97,7 +97,8 @@ struct recipe {
     const char *also_gguf;   /* another that files of the family say */
     bool gguf_lists_recurrent; /* which layers are, a list says; else those without key heads */
     const char *written_as;  /* another row's, by whose name llama.cpp reads such models, too */
-    const char *model_type;  /* config.json's; further ones in also_type */
+    const char *model_type;  /* config.json's; further ones, separated by '|', in
+                                also_type */
     const char *also_type;
     const char *when;        /* config.json's flag that must be true, "is_decoder": before others of
                                 the same type. NULL: none */
@@ -109,6 +110,10 @@ struct recipe {
                                 name ends with "_norm.weight" and that have no from_hf */
     const char *act;         /* activation where no key names one; NULL: "silu" */
     const char *act_key;     /* config.json's keys for it; NULL: the usual ones, "": none */
+    const char *foreign;     /* config.json's keys, separated by '|', that a table here reads for
+                                others and the class does not: as if they were not there */
+    bool turns_parts;        /* partial_rotary_factor says how much of a head turns; elsewhere heads
+                                turn whole, and other values are refused */
     /* What tables cannot say: ropes, windows, scales. Runs after keys were read. */
     ob_status (*derive)(struct build *b, ob_error *error);
     /* Appends one layer; returns the residual stream. */
@@ -163,13 +168,16 @@ struct weight *build_weight(struct build *b, const char *name);
 struct weight *build_global(struct build *b, const char *name);
 
 /* Metadata, in either spelling; paths of config.json, and keys of GGUF, may be alternatives
- * separated by '|', the first that the source has counts. What a recipe asks for is remembered: see
- * keys.c on keys that nobody asked for. NULL, 0 or false: there is none (or null), or it is of
- * another kind: no number or an infinite one, a list where one value is wanted. Such a key is
- * remembered, and model_open refuses the model by its name, unless it was read as another kind. */
+ * separated by '|', the first that the file has counts, and then the first that has a default in
+ * its class (format/hf_defaults.h). What a recipe asks for is remembered: see keys.c on keys that
+ * nobody asked for. NULL, 0 or false: there is none (or null), or it is of another kind: no number
+ * or an infinite one, a list where one value is wanted. Such a key is remembered, and model_open
+ * refuses the model by its name, unless it was read as another kind. */
 const char *build_key(struct build *b, const char *gguf, const char *hf, char *scratch,
                       size_t size);
 bool build_has(struct build *b, const char *gguf, const char *hf);
+/* The file itself has one of them: config.json, and it is no default. */
+bool build_says(struct build *b, const char *hf);
 uint64_t build_count(struct build *b, const char *gguf, const char *hf); /* elements */
 bool build_f32(struct build *b, const char *gguf, const char *hf, float *out);
 bool build_u32(struct build *b, const char *gguf, const char *hf, uint32_t *out);
@@ -199,6 +207,11 @@ ob_status build_set(struct build *b, const char *name, double value, ob_error *e
 
 /* A boolean; *io stays as it is where the source has none. Another kind of value is refused. */
 ob_status build_flag(struct build *b, const char *gguf, const char *hf, bool *io, ob_error *error);
+
+/* A class reads one of a key's names; a file that has two, and says two things, is refused. */
+ob_status build_agree(struct build *b, const char *names, ob_error *error);
+/* Null, at one of these names, is refused: it means something else than a key that is absent. */
+ob_status build_not_null(struct build *b, const char *names, ob_error *error);
 
 /* Keys that may ask for what a recipe does not compute: a value other than these two is refused,
  * true being 1 and false 0.

@@ -153,6 +153,7 @@ const struct recipe model_recurrent_gemma = {
     .family = "recurrent_gemma",
     .model_type = "recurrent_gemma",
     .hf_class = "RecurrentGemmaForCausalLM",
+    .turns_parts = true,
     .norms_plus_one = true,
     .act = "gelu_pytorch_tanh",
     .act_key = "hidden_activation",

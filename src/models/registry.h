@@ -10,7 +10,7 @@
 
 struct registered {
     const char *hf_class, *model_type;
-    const char *also_type; /* another model_type of the class; NULL = none */
+    const char *also_type; /* further model_types of the class, separated by '|'; NULL = none */
     const char *when;      /* config.json's flag by which it is told from another class of its type;
                               NULL = none */
     const char *gguf;      /* general.architecture by which llama.cpp reads the class, perhaps that

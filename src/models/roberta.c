@@ -50,7 +50,7 @@ static const struct tensor xl_embeddings[] = {
     MATRIX("token_embd.weight", "{m}embeddings.word_embeddings.weight", "vocab", "width",
            REQUIRED),
     MATRIX("token_types.weight", "{m}embeddings.token_type_embeddings.weight", "types", "width",
-           OPTIONAL),
+           OPTIONAL, .needed = "by_config"),
     MATRIX("position_embd.weight", "{m}embeddings.position_embeddings.weight", "positions",
            "width", REQUIRED, .from_hf = "part(1,before+positions,before)"),
     KNOWN("position_ids", "{m}embeddings.position_ids", "positions are counted"),

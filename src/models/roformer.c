@@ -7,7 +7,7 @@
 static const struct tensor embeddings[] = {
     MATRIX("token_embd.weight", "{m}embeddings.word_embeddings.weight", "vocab", "embd", REQUIRED),
     MATRIX("token_types.weight", "{m}embeddings.token_type_embeddings.weight", "types", "embd",
-           OPTIONAL),
+           OPTIONAL, .needed = "by_config"),
     ENCODER_NORM("token_embd_norm", "{m}embeddings.LayerNorm", "embd"),
     BERT_WIDE("{m}embeddings_project"),
     KNOWN("sinusoids", "{m}encoder.embed_positions.weight", "sines and cosines are computed"),

@@ -46,6 +46,7 @@ const struct recipe model_stablelm = {
     .gguf = "stablelm",
     .model_type = "stablelm",
     .hf_class = "StableLmForCausalLM",
+    .turns_parts = true,
     KEYS(decoder_keys, keys),
     TENSORS(decoder_ends, tensors, decoder_attention_tensors, decoder_input_biases,
             decoder_mlp),

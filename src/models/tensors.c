@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/formula.h"
 #include "models/blocks/pooling.h"
+#include "models/blocks/rope.h"
 #include "models/load.h"
 #include "models/ternary.h"
 #include "models/transform.h"
@@ -642,14 +643,16 @@ static ob_status is_there(struct finder *f, const struct tensor *t, uint32_t lay
 const struct tensor *recipe_table(const struct recipe *recipe, size_t n) {
     size_t own = 0;
     while (recipe->tensors[own]) own++;
-    return n < own ? recipe->tensors[n] : n == own ? pooling_tensors : NULL;
+    if (n < own) return recipe->tensors[n];
+    return n == own ? pooling_tensors : n == own + 1 ? rope_tensors : NULL;
 }
 
 typedef ob_status row_fn(struct finder *f, const struct tensor *t, uint32_t layer,
                          ob_error *error);
 static ob_status each_row(struct finder *f, row_fn *fn, ob_error *error) {
     const struct tensor *t;
-    for (size_t n = 0; (t = recipe_table(f->b->recipe, n)); n++)
+    for (size_t n = 0; (t = recipe_table(f->b->recipe, n)); n++) {
+        if (t == rope_tensors && !f->b->hp->rope.freq) continue;
         for (; t->name; t++) {
             uint32_t layers = strstr(t->name, "{i}") ? f->b->hp->layers : 1;
             for (uint32_t i = 0; i < layers; i++) {
@@ -657,6 +660,7 @@ static ob_status each_row(struct finder *f, row_fn *fn, ob_error *error) {
                 if (s != OB_OK) return s;
             }
         }
+    }
     return OB_OK;
 }
 
@@ -679,6 +683,20 @@ static const struct source_tensor *find_embedding(struct build *b, const struct 
     return NULL;
 }
 
+/* Some embed further tokens, which they do not count, of images. */
+static ob_status check_vocab(struct build *b, ob_error *error) {
+    uint64_t says;
+    bool more = false;
+    for (uint32_t i = 0; i < b->hp->numbers; i++)
+        more |= strcmp(b->hp->number[i].name, "written") == 0;
+    if (source_kind(b->meta) == SOURCE_GGUF || !build_u64_at(b, NULL, "vocab_size", 0, &says) ||
+        says == b->hp->vocab || (more && says < b->hp->vocab))
+        return OB_OK;
+    return build_refuse(b, OB_ERR_FORMAT, NULL, "vocab_size", error,
+                        "%llu tokens, the embedding has %u", (unsigned long long)says,
+                        b->hp->vocab);
+}
+
 ob_status load_vocab(struct build *b, ob_error *error) {
     const struct tensor *first = NULL;
     for (const struct tensor *const *table = b->recipe->tensors; *table; table++)
@@ -689,7 +707,7 @@ ob_status load_vocab(struct build *b, ob_error *error) {
             if (!have) continue;
             if (have->ndim == 2 && have->dim[1] <= 1 << 24) {
                 b->hp->vocab = (uint32_t)have->dim[1];
-                return OB_OK;
+                return check_vocab(b, error);
             }
             error_set(error, OB_ERR_FORMAT, "is no matrix of at most 16777216 rows");
             error_at(error, source_path(b->source), t->name, OB_NO_OFFSET);
@@ -711,7 +729,8 @@ static ob_status skip_towers(struct finder *f, ob_error *error) {
         "visual.", "vqmodel.",
     };
     ob_status s = OB_OK;
-    if (!source_has(f->b->source, "text_config.model_type")) return s;
+    struct str inside = source_text_type(f->b->source);
+    if (inside.n == 0 || str_eq(inside, source_architecture(f->b->source))) return s;
     for (size_t i = 0; s == OB_OK && i < sizeof prefix / sizeof prefix[0]; i++)
         s = skip_prefix(f, prefix[i], "not needed for text", error);
     return s;

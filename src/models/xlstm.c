@@ -55,7 +55,10 @@ static ob_status derive(struct build *b, ob_error *error) {
     uint32_t heads = build_whole(b, "lstm_heads");
     double qk = floor(hp->width * build_number(b, "qk_factor")),
            v = floor(hp->width * build_number(b, "v_factor"));
-    ob_status s = recurrent_sizes(b, error);
+    const struct plain blocks[] = {
+        {NULL, "num_blocks", hp->layers, hp->layers, "another number than num_hidden_layers"}, {0}};
+    ob_status s = build_plain(b, blocks, error);
+    if (s == OB_OK) s = recurrent_sizes(b, error);
     if (s == OB_OK && ((uint32_t)qk % heads || (uint32_t)v % heads || qk < heads || v < heads))
         return build_refuse(b, OB_ERR_FORMAT, "num_heads", "num_heads", error,
                             "%u heads do not divide %.0f and %.0f features", heads, qk, v);
@@ -108,6 +111,7 @@ const struct recipe model_xlstm = {
     .family = "xlstm",
     .model_type = "xlstm",
     .hf_class = "xLSTMForCausalLM",
+    .act_key = "",
     .roots = "backbone.",
     KEYS(recurrent_keys, keys),
     TENSORS(tensors),

@@ -148,6 +148,10 @@ static ob_status derive2(struct build *b, ob_error *error) {
         return build_refuse(b, OB_ERR_UNSUPPORTED, "use_long_context", "use_long_context", error,
                             "another base of the rope is not supported in this family");
     build_has(b, NULL, "rope_parameters|rope_theta|rope_scaling"); /* where there is one */
+    if (!build_whole(b, "mem_rope")) { /* of no use then */
+        build_has(b, NULL, "rope_parameters.rope_theta");
+        build_has(b, NULL, "rope_parameters.rope_type");
+    }
     return s == OB_OK && build_whole(b, "mem_rope") ? rope_read_default(b, error) : s;
 }
 

@@ -81,7 +81,7 @@ static const struct tensor tensors[] = {
 };
 
 static ob_status read_rope(struct build *b, const char *hf, struct rope *rope, ob_error *error) {
-    const struct rope_source from = {.hf = hf, .base = 10000, .scaled = true, .part = 0.5f};
+    const struct rope_source from = {.hf = hf, .base = 10000, .scaled = true};
     return rope_read(b, &from, rope, error);
 }
 
@@ -207,6 +207,8 @@ const struct recipe model_zaya = {
     .family = "zaya",
     .model_type = "zaya",
     .hf_class = "ZayaForCausalLM",
+    .foreign = "norm_topk_prob|routed_scaling_factor",
+    .turns_parts = true,
     KEYS(decoder_keys, decoder_window_keys, moe_keys, keys),
     TENSORS(decoder_ends, decoder_norms, tensors),
     .derive = derive,

@@ -214,20 +214,29 @@ static ob_status read_logprobs(const json_t *request, struct params *out, ob_err
                      error);
 }
 
-/* ---- what we cannot do ----------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
-/* Fields that change the answer, with the value that asks for nothing, as null does. */
-static const struct {
-    const char *field;
-    const char *neutral; /* JSON */
-} unsupported[] = {
-    {"best_of", "1"},
-    {"echo", "false"},
-    {"functions", "[]"},
-    {"min_tokens", "0"},
-    {"n", "1"},
-    {"suffix", "\"\""},
-};
+static ob_status read_choices(const json_t *request, struct params *out, ob_error *error) {
+    const json_t *n = get(request, "n"), *best = get(request, "best_of");
+    const json_t *suffix = get(request, "suffix");
+    json_int_t count = n ? json_integer_value(n) : 1;
+    if ((n && !json_is_integer(n)) || count < 1 || count > PARAMS_CHOICES)
+        return params_refuse(error, "n", n, "an integer from 1 to 128");
+    if (best && (!json_is_integer(best) || json_integer_value(best) != count))
+        return params_refuse(error, "best_of", best,
+                             "as \"n\" (answers are not chosen among more)");
+    if (suffix && !json_is_string(suffix))
+        return params_refuse(error, "suffix", suffix, "a string");
+    out->n = (uint32_t)count;
+    out->suffix = (struct str){json_string_value(suffix), json_string_length(suffix)};
+    ob_status s = read_flag(request, "echo", "echo", &out->echo, error);
+    if (s == OB_OK && out->echo && (out->logprobs || out->logprobs_after))
+        s = params_refuse(error, "echo", get(request, "echo"),
+                          "false beside \"logprobs\": the prompt's are not computed");
+    return s;
+}
+
+/* ---- what we cannot do ----------------------------------------------------------------------- */
 
 /* 1 and 1.0 are equal. */
 static bool equal(const json_t *a, const json_t *b) {
@@ -236,25 +245,33 @@ static bool equal(const json_t *a, const json_t *b) {
     return json_equal(a, b);
 }
 
-static ob_status refuse_unsupported(const json_t *request, ob_error *error) {
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
-        const json_t *value = get(request, unsupported[i].field);
+ob_status params_refuse_all(const json_t *request, const struct params_neutral *table, size_t n,
+                            ob_error *error) {
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = get(request, table[i].field);
         if (!value) continue;
-        json_t *neutral = json_loads(unsupported[i].neutral, JSON_DECODE_ANY, NULL);
+        json_t *neutral = json_loads(table[i].neutral, JSON_DECODE_ANY, NULL);
         bool asks = !equal(value, neutral);
         json_decref(neutral);
         if (!asks) continue;
         char what[64];
-        snprintf(what, sizeof what, "%s (nothing else is supported)", unsupported[i].neutral);
-        return params_refuse(error, unsupported[i].field, value, what);
+        snprintf(what, sizeof what, "%s (nothing else is supported)", table[i].neutral);
+        return params_refuse(error, table[i].field, value, what);
     }
     return OB_OK;
 }
 
+ob_status params_flag(const json_t *request, const char *field, bool absent, bool *out,
+                      ob_error *error) {
+    *out = absent;
+    return get(request, field) ? read_flag(request, field, field, out, error) : OB_OK;
+}
+
 ob_status params_read(const json_t *request, const ob_sampling *defaults, struct params *out,
                       ob_error *error) {
+    static const struct params_neutral neutral[] = {{"functions", "[]"}, {"min_tokens", "0"}};
     *out = (struct params){.sampling = *defaults};
-    ob_status s = refuse_unsupported(request, error);
+    ob_status s = params_refuse_all(request, neutral, 2, error);
     if (s == OB_OK) s = sampling_read(request, &out->sampling, &out->lists, error);
     if (s == OB_OK) s = ob_sampling_check(&out->sampling, error);
     if (s != OB_OK && strcmp(error->where, "order") == 0) strcpy(error->where, "samplers");
@@ -266,6 +283,7 @@ ob_status params_read(const json_t *request, const ob_sampling *defaults, struct
     if (s == OB_OK) s = read_stop(request, out, error);
     if (s == OB_OK) s = form_read(request, &out->form, error);
     if (s == OB_OK) s = read_logprobs(request, out, error);
+    if (s == OB_OK) s = read_choices(request, out, error);
     return s;
 }
 

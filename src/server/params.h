@@ -12,7 +12,7 @@
 #include "server/form.h"
 #include "server/sampling.h"
 
-enum { PARAMS_STOPS = 16 };
+enum { PARAMS_STOPS = 16, PARAMS_CHOICES = 128 };
 
 struct params {
     ob_sampling sampling;
@@ -29,6 +29,9 @@ struct params {
     bool single_call;   /* parallel_tool_calls is false */
     bool logprobs, logprobs_after; /* post_sampling_probs */
     uint32_t top_logprobs;
+    uint32_t n;          /* answers to each prompt */
+    bool echo;           /* an answer begins with its prompt */
+    struct str suffix;   /* what stands behind the answer */
     struct form form;    /* what the answer may be */
     struct sampling_lists lists; /* `sampling` points into it */
 };
@@ -40,6 +43,17 @@ ob_status params_parse(struct str text, json_t **out, ob_error *error);
 ob_status params_read(const json_t *request, const ob_sampling *defaults, struct params *out,
                       ob_error *error);
 void params_free(struct params *params);
+
+/* Fields that change the answer and cannot be served, with the value that asks for nothing, as null
+ * does: JSON. */
+struct params_neutral {
+    const char *field, *neutral;
+};
+ob_status params_refuse_all(const json_t *request, const struct params_neutral *table, size_t n,
+                            ob_error *error);
+/* A field that is true or false; `absent` if it is not there. */
+ob_status params_flag(const json_t *request, const char *field, bool absent, bool *out,
+                      ob_error *error);
 
 /* OB_ERR_ARGUMENT: "must be <what>, not <the value>". */
 ob_status params_refuse(ob_error *error, const char *field, const json_t *value, const char *what);

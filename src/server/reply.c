@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/clean.h"
+#include "server/route.h"
 
 static const struct {
     unsigned status;
@@ -50,15 +51,24 @@ json_t *reply_error_json(unsigned status, const char *type, const char *message,
     return json_pack("{s:o}", "error", error);
 }
 
+reply_shape *reply_shape_of(const struct http_exchange *x) {
+    const char *path = http_request(x)->path;
+    reply_shape *shape = path ? route_shape(path) : NULL;
+    return shape ? shape : reply_error_json;
+}
+
+json_t *reply_shape_error(reply_shape *shape, const ob_error *error) {
+    char line[1024];
+    ob_error_line(error, line, sizeof line);
+    bool field = error->where[0] && !error->file[0]; /* else a place in a file */
+    return shape(reply_status_of(error), NULL, line, field ? error->where : NULL, NULL);
+}
+
 void reply_error(struct http_exchange *x, unsigned status, const char *message) {
-    reply_json(x, status, reply_error_json(status, NULL, message, NULL, NULL));
+    reply_json(x, status, reply_shape_of(x)(status, NULL, message, NULL, NULL));
 }
 
 void reply_ob_error(struct http_exchange *x, const ob_error *error) {
-    char line[1024];
-    unsigned status = reply_status_of(error);
-    ob_error_line(error, line, sizeof line);
     if (error->status == OB_ERR_BUSY) http_set_header(x, "Retry-After", "1");
-    bool field = error->where[0] && !error->file[0]; /* else a place in a file */
-    reply_json(x, status, reply_error_json(status, NULL, line, field ? error->where : NULL, NULL));
+    reply_json(x, reply_status_of(error), reply_shape_error(reply_shape_of(x), error));
 }

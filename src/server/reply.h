@@ -20,9 +20,15 @@ enum {
 /* Takes `json` over; NULL is out of memory. */
 void reply_json(struct http_exchange *x, unsigned status, json_t *json);
 void reply_error(struct http_exchange *x, unsigned status, const char *message);
+/* How the API of a route writes an error; details (may be NULL) are taken over. The route's own,
+ * while the exchange is not answered; OpenAI's where there is none. */
+typedef json_t *reply_shape(unsigned status, const char *type, const char *message,
+                            const char *field, json_t *details);
+reply_shape *reply_shape_of(const struct http_exchange *x);
+json_t *reply_shape_error(reply_shape *shape, const ob_error *error);
 /* The status that tells whose fault it was; `where` is the field, unless a file is at fault. */
 void reply_ob_error(struct http_exchange *x, const ob_error *error);
-/* The body alone; details (may be NULL) is taken over and joins the error object. */
+/* OpenAI's shape; details join the error object. */
 json_t *reply_error_json(unsigned status, const char *type, const char *message, const char *field,
                          json_t *details);
 unsigned reply_status_of(const ob_error *error);

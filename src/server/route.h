@@ -3,11 +3,14 @@
 #ifndef SERVER_ROUTE_H
 #define SERVER_ROUTE_H
 
+#include <jansson.h>
+
 #include "server/http.h"
+#include "server/reply.h"
 
 struct server;
 
-enum { ROUTE_PATHS = 2 };
+enum { ROUTE_PATHS = 4 };
 
 struct route {
     const char *method;
@@ -16,6 +19,7 @@ struct route {
      * loaded; otherwise on an I/O thread, at any time. */
     void (*handle)(struct server *server, struct http_exchange *x);
     bool needs_model;
+    reply_shape *shape; /* of its errors; NULL: OpenAI's */
     bool open;    /* answers without a key */
     bool for_all; /* the same, and whatever the Origin */
 };
@@ -26,5 +30,8 @@ struct route {
 
 /* HEAD counts as GET. NULL if there is none; *allowed is then a method of the path, or NULL. */
 const struct route *route_find(const char *method, const char *path, const char **allowed);
+
+/* How errors at this path are written; NULL: no route says. */
+reply_shape *route_shape(const char *path);
 
 #endif

@@ -17,6 +17,7 @@
 #include "server/clean.h"
 #include "server/internal.h"
 #include "server/reply.h"
+#include "server/store.h"
 
 enum {
     BODY_MAX = 32 << 20,
@@ -32,13 +33,15 @@ struct server {
     struct http *http;
     struct access access;
     struct queue *queue;
-    os_thread loader;
+    struct store *store;
+    os_thread loader, ticker;
     os_mutex lock;
-    os_cond empty;
+    os_cond empty, tick;
     /* under lock */
     ob_engine *engine;        /* NULL while loading */
     ob_sampling sampling;     /* set before the engine */
     struct generation *first; /* those that have entered */
+    struct server_stats stats;
     bool stopping;
     ob_error load_error;      /* status OB_OK: none */
 };
@@ -61,6 +64,34 @@ const ob_engine *server_loaded(struct server *server) {
     const ob_engine *engine = server->engine;
     os_unlock(&server->lock);
     return engine;
+}
+
+struct store *server_store(struct server *server) { return server->store; }
+
+const char *server_model_path(const struct server *server) {
+    return server->options.engine.model;
+}
+
+void server_get_stats(struct server *server, struct server_stats *out) {
+    os_lock(&server->lock);
+    *out = server->stats;
+    out->running = 0;
+    for (struct generation *g = server->first; g; g = generation_link(g)->next)
+        out->running += generation_answers(g);
+    os_unlock(&server->lock);
+}
+
+void server_count(struct server *server, const ob_timings *t, bool failed) {
+    os_lock(&server->lock);
+    struct server_stats *s = &server->stats;
+    s->requests++;
+    s->failures += failed;
+    s->prompt_tokens += t->prompt_n;
+    s->cached_tokens += t->cache_n;
+    s->predicted_tokens += t->predicted_n;
+    s->prompt_ms += t->prompt_ms;
+    s->predicted_ms += t->predicted_ms;
+    os_unlock(&server->lock);
 }
 
 ob_sampling server_sampling(struct server *server) {
@@ -260,10 +291,25 @@ static ob_status name_model(const struct server_options *options, char **out, ob
     return OB_OK;
 }
 
+/* Lets silent streams say that they live. */
+static void *tick(void *arg) {
+    struct server *server = arg;
+    double seconds = server->options.ping_seconds > 0 ? server->options.ping_seconds : 15;
+    os_lock(&server->lock);
+    while (!server->stopping) {
+        os_wait_for(&server->tick, &server->lock, seconds);
+        for (struct generation *g = server->first; g; g = generation_link(g)->next)
+            generation_tick(g);
+    }
+    os_unlock(&server->lock);
+    return NULL;
+}
+
 static void stop(struct server *server) {
     os_lock(&server->lock);
     if (server->load_error.status == OB_OK) notice(server, "stopping");
     server->stopping = true;
+    os_signal(&server->tick);
     for (struct generation *g = server->first; g; g = generation_link(g)->next) generation_stop(g);
     while (server->first) os_wait(&server->empty, &server->lock);
     os_unlock(&server->lock);
@@ -284,9 +330,11 @@ static ob_status serve(struct server *server, ob_error *error) {
     }
     say_where(server, "listening");
     bool loading = os_thread_start(&server->loader, load, server);
+    bool ticking = os_thread_start(&server->ticker, tick, server);
     if (loading) os_stop_wait();
     else error_set(&server->load_error, OB_ERR_MEMORY, "cannot start a thread");
     stop(server);
+    if (ticking) os_thread_join(&server->ticker);
     http_close(&server->http, GRACE_SECONDS);
     if (loading) os_thread_join(&server->loader);
     ob_engine_close(&server->engine);
@@ -303,10 +351,14 @@ ob_status server_run(const struct server_options *options, ob_error *error) {
     if (named != OB_OK) return named;
     os_mutex_init(&server.lock);
     os_cond_init(&server.empty);
+    os_cond_init(&server.tick);
     os_stop_on_signals();
-    ob_status s = serve(&server, error);
+    server.store = store_open();
+    ob_status s = server.store ? serve(&server, error) : error_memory(error, "a server", 0);
+    store_close(&server.store);
     access_free(&server.access);
     os_cond_free(&server.empty);
+    os_cond_free(&server.tick);
     os_mutex_free(&server.lock);
     free(server.model);
     return s;

@@ -17,6 +17,7 @@ struct server_options {
     const char *reasoning_format; /* of requests that name none; NULL: "auto" */
     bool limit_reasoning;     /* of requests that do not say: to so many tokens */
     uint32_t reasoning_tokens;
+    double ping_seconds;      /* a stream that is silent so long says that it lives; 0: 15 */
     ob_engine_options engine; /* with the model's path; progress is called on another thread */
     /* One line for the user, without newline ("ready on http://127.0.0.1:8000"); any thread. */
     void (*notice)(void *user, const char *line);

@@ -18,16 +18,22 @@ static ob_status bad(ob_error *error, const char *key, const char *what) {
     return OB_ERR_FORMAT;
 }
 
+static ob_status no_tokenizer(ob_error *error, const char *key) {
+    error_set(error, OB_ERR_NOT_FOUND, "the file has no tokenizer");
+    error_at(error, NULL, key, OB_NO_OFFSET);
+    return OB_ERR_NOT_FOUND;
+}
+
 static ob_status find_model(struct tok *tok, const struct gguf *gguf, ob_error *error) {
     static const char key[] = "tokenizer.ggml.model";
     const struct gguf_value *value = gguf_find(gguf, key);
     struct str name;
-    if (!value) return bad(error, key, "the file has no tokenizer");
+    if (!value) return no_tokenizer(error, key);
     if (!gguf_str(value, 0, &name)) return bad(error, key, "not a string");
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
         if (models[i]->gguf && str_is(name, models[i]->gguf)) tok->model = models[i];
     if (tok->model) return OB_OK;
-    if (str_is(name, "none")) return bad(error, key, "the file has no tokenizer");
+    if (str_is(name, "none")) return no_tokenizer(error, key);
     error_set(error, OB_ERR_UNSUPPORTED, "tokenizer \"%.*s\" is not supported", STR_ARG(name));
     error_at(error, NULL, key, OB_NO_OFFSET);
     return OB_ERR_UNSUPPORTED;

@@ -32,7 +32,7 @@ struct check {
     bool bench, quick, rows, verbose;
     double bandwidth; /* bytes a second, measured for --bench */
     struct outcome *outcome;
-    uint32_t passed, failed, skipped;
+    uint32_t named, passed, failed, skipped;
     FILE *failures; /* their lines, which are printed again behind thousands that passed */
     uint64_t values; /* compared in this tier */
 };
@@ -107,6 +107,7 @@ void check_run(struct check *check, check_fn *fn, const void *arg, const char *f
     vsnprintf(name + n, sizeof name - (size_t)n, format, args);
     va_end(args);
     if (!wanted(check, name)) return;
+    check->named++;
     if (check->rows) {
         puts(name);
         return;
@@ -160,7 +161,8 @@ static int usage(int status) {
             "Compares what every list of the engine names with what it must be.\n"
             "  --list          print the tiers\n"
             "  --tier NAME     only this tier (may be repeated)\n"
-            "  --func PATTERN  rows whose name contains or matches PATTERN\n"
+            "  --func PATTERN  rows whose name contains PATTERN anywhere, or matches it whole as\n"
+            "                  a shell's pattern (gemma is gemma2, too; *.gemma.* is gemma alone)\n"
             "  --device NAME   only rows of this device, such as cuda\n"
             "  --isa NAME      only this instruction set\n"
             "  --quick         beyond kernels the best instruction set alone, no plain C\n"
@@ -273,6 +275,8 @@ int main(int argc, char **argv) {
     fclose(check.failures);
     if (check.failed > 1 || check.passed > 100) fputs(failures, stdout);
     free(failures);
+    if (check.named == 0 && check.func)
+        return bad("no row's name contains or matches", check.func);
     if (check.rows) return 0;
     printf("%u passed, %u failed, %u skipped\n", check.passed, check.failed, check.skipped);
     return check.failed > 0 || check.passed + check.skipped == 0;

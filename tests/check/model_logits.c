@@ -12,6 +12,7 @@ static ob_status write_logits(struct engine *engine, const char *path, const int
                               uint32_t n, bool scores, ob_error *error) {
     const float *rows = NULL;
     struct seq *seq = seq_new(engine);
+    if (seq) seq_admit(seq, n); /* a rope may be chosen by the length */
     struct engine_item item = {.seq = seq, .id = id, .n = n, .logits = n};
     ob_status s = seq ? engine_step(engine, &item, 1, &rows, error) : OB_ERR_MEMORY;
     size_t count = (size_t)n * model_output_cols(engine_model(engine));

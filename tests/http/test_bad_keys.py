@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of config.json, and of sentence-transformers' files, that are there and of another kind, of
-another length or out of range: each is refused by its name, none counts as absent; null does."""
+another length or out of range: each is refused by its name, none counts as absent; null does where
+the class has no default, or takes it."""
 import json
 import math
 import struct
@@ -124,11 +125,21 @@ def test_refused_by_name(info, family, key, value, says):
 
 
 @pytest.mark.parametrize('family, key', [
-    ('deepseek_v4', 'swiglu_limit'), ('falcon_h1', 'mlp_multipliers'), ('llama', 'text_config'),
-    ('gemma3_text', 'layer_types'), ('bamba', 'time_step_limit'), ('llama', 'rope_scaling'),
-    ('gemma3n_text', 'activation_sparsity_pattern')])
+    ('falcon_h1', 'mlp_multipliers'), ('llama', 'text_config'), ('gemma3_text', 'layer_types'),
+    ('llama', 'rope_scaling'), ('gemma3n_text', 'activation_sparsity_pattern'),
+    ('mistral', 'sliding_window'), ('qwen2', 'rope_parameters')])
 def test_null_is_absent(info, family, key):
     assert info(family, {key: None}) == ''
+
+
+@pytest.mark.parametrize('family, key', [
+    ('deepseek_v4', 'swiglu_limit'), ('bamba', 'time_step_limit'), ('llama', 'tie_word_embeddings'),
+    ('gemma3', 'text_config.head_dim'), ('afmoe', 'route_scale'),
+    ('llama', 'rope_parameters.rope_theta'),
+    ('gemma3_text', 'rope_parameters.sliding_attention.rope_type')])
+def test_null_where_a_number_belongs(info, family, key):
+    text = info(family, {key: None})
+    assert key.split('.')[-1] + ': is null' in text and '\n' not in text, text
 
 
 @pytest.mark.parametrize('family, changes', [

@@ -153,6 +153,15 @@ def test_one_key_is_of_few_biases(tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+def test_an_architecture_is_refused_before_its_tokenizer(tmp_path):
+    unpack('llama', tmp_path)
+    change(tmp_path, model_type='t5')
+    (tmp_path / 'tokenizer.json').write_text('{"model": {"type": "Nosuch"}}')
+    result = subprocess.run([BUILD / 'src/cli/1bit', 'run', '-m', tmp_path, '-p', 'hi'],
+                            capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1 and 'architecture "t5" has no recipe' in result.stderr
+
+
 # ---- GGUF ----
 
 def converted(folder, family, **keys):

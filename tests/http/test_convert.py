@@ -104,14 +104,24 @@ def test_an_interrupted_file_is_gone_on_with(llama, tmp_path):
         assert convert(llama, out).returncode == 0
         assert out.read_bytes() == data and not part.exists()
         out.unlink()
-    # What is there is kept, not written again.
+    # What is there is kept, not written again, and a line says so.
     interrupted(len(data) - 40, llama, out)
     kept = bytearray(part.read_bytes())
     at = len(data) // 2
     kept[at] ^= 1
     part.write_bytes(kept)
-    assert convert(llama, out).returncode == 0
+    again = convert(llama, out)
+    assert again.returncode == 0 and f'{part} is taken up at ' in again.stderr
     assert [i for i, (a, b) in enumerate(zip(out.read_bytes(), data)) if a != b] == [at]
+
+
+def test_a_file_without_a_tokenizer_is_converted_again(llama, tmp_path):
+    first = tmp_path / f'{llama.name}.gguf'  # the name of the model
+    second = tmp_path / 'again.gguf'
+    assert convert(llama, first).returncode == 0
+    again = convert(first, second)
+    assert again.returncode == 0 and 'the file will have none' in again.stderr
+    assert second.read_bytes() == first.read_bytes()
 
 
 @pytest.mark.parametrize('change', ['weights', 'date', 'type', 'config'])

@@ -95,6 +95,29 @@ def test_stop_strings(client):
     assert count(stop='nowhere').choices[0].finish_reason == 'length'
 
 
+def test_several_answers(client):
+    def answers(**fields):
+        reply = chat(client, 'Invent a name.', max_tokens=8, **fields)
+        return [c.message.content for c in reply.choices]
+    assert len(set(answers(n=3))) == 1  # greedy
+    seeded = answers(n=3, temperature=1.5, seed=4)
+    assert seeded == [answers(temperature=1.5, seed=4 + i)[0] for i in range(3)]
+    batch = client.completions.create(prompt=['1, 2, 3, 4,', 'a, b, c, d,'], max_tokens=6, n=2,
+                                      **GREEDY)
+    texts = [c.text for c in batch.choices]
+    assert texts[0] == texts[1] and texts[0].startswith(' 5, 6') and texts[2].startswith(' e')
+
+
+def test_echo_and_a_gap(client):
+    fields = dict(GREEDY, max_tokens=8)
+    plain = client.completions.create(prompt='1, 2, 3, 4,', **fields).choices[0].text
+    echo = client.completions.create(prompt='1, 2, 3, 4,', echo=True, **fields).choices[0].text
+    assert echo == '1, 2, 3, 4,' + plain
+    filled = client.completions.create(prompt='def add(a, b):\n    return ',
+                                       suffix='\n\nadd(1, 2)\n', **fields).choices[0]
+    assert filled.text.startswith('a + b\n')
+
+
 def test_max_tokens_and_usage(client):
     for n in 1, 5:
         reply = chat(client, 'Tell a long story.', max_tokens=n)

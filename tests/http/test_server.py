@@ -222,7 +222,7 @@ def test_failures_are_logged(start_fake):
     assert server.complete('x').status == 503
     server.wait_ready()
     server.complete('x')
-    server.chat('x', n=2)
+    server.chat('x', n=0)
     server.complete('fail')
     server.complete('fail', stream=True)
     wait_until(lambda: len(server.lines) >= 5, 'five lines')
@@ -238,6 +238,57 @@ def test_failures_are_logged(start_fake):
 def test_prompt_of_tokens(fake):
     assert fake.complete(list(b'abc')).json['choices'][0]['text'] == 'abc'
     assert fake.complete(['abc']).json['choices'][0]['text'] == 'abc'
+
+
+def test_several_answers(fake):
+    whole = fake.chat('think', n=3).json
+    assert [c['index'] for c in whole['choices']] == [0, 1, 2]
+    assert all(c['message']['content'] == 'answer' for c in whole['choices'])
+    assert whole['usage']['prompt_tokens'] == 5  # once
+    assert whole['usage']['completion_tokens'] == 3 * len('<think>\nhm\n</think>\n\nanswer')
+    events = fake.chat('think', n=3, stream=True).events
+    said, ends = {}, []
+    for choice in (e['choices'][0] for e in events):
+        said.setdefault(choice['index'], '')
+        said[choice['index']] += choice['delta'].get('content') or ''
+        ends += [choice['index']] if choice['finish_reason'] else []
+    assert said == {i: 'answer' for i in range(3)} and sorted(ends) == [0, 1, 2]
+    assert events[-1]['usage'] == whole['usage'] and events[-1]['timings'] == whole['timings']
+    # One that fails takes the others with it.
+    assert fake.complete(['endless', 'fail']).status == 500
+
+
+def test_batches_of_prompts(fake):
+    batch = fake.complete(['ab', 'cde'], n=2, logprobs=1).json
+    assert [c['text'] for c in batch['choices']] == ['ab', 'ab', 'cde', 'cde']
+    assert [c['index'] for c in batch['choices']] == [0, 1, 2, 3]
+    assert [c['logprobs']['tokens'] for c in batch['choices']][2] == ['c', 'd', 'e']
+    assert batch['usage']['prompt_tokens'] == 5 and batch['usage']['completion_tokens'] == 10
+    for prompt in [list(b'ab'), list(b'cde')], ['ab', list(b'cde')]:
+        assert [c['text'] for c in fake.complete(prompt).json['choices']] == ['ab', 'cde']
+    assert fake.complete([97, 'bc', 100]).json['choices'][0]['text'] == 'abcd'  # one prompt
+    said = {}
+    for event in fake.complete(['ab', 'cde'], stream=True, logprobs=0).events:
+        choice = event['choices'][0]
+        said.setdefault(choice['index'], []).extend((choice['logprobs'] or {}).get('tokens', []))
+    assert said == {0: ['a', 'b'], 1: ['c', 'd', 'e']}
+    assert fake.complete(['x'] * 65, n=2).json['error']['param'] == 'n'
+
+
+def test_echo(fake):
+    for prompt in 'ab', list(b'ab'):
+        for stream in False, True:
+            reply = fake.complete(prompt, echo=True, stream=stream)
+            assert (text_of(reply) if stream else reply.json['choices'][0]['text']) == 'abab'
+    error = fake.complete('ab', echo=True, logprobs=1).json['error']
+    assert error['param'] == 'echo'
+
+
+def test_a_gap_is_filled_by_the_models_own_tokens(fake, start_fake):
+    assert fake.complete('a', suffix='b').json['error']['param'] == 'suffix'
+    server = start_fake('fim').wait_ready()
+    assert server.complete('a', suffix='b').json['choices'][0]['text'] == '\x01a\x02b\x03'
+    assert server.complete([97], suffix='b').json['error']['param'] == 'prompt'
 
 
 def test_prompt_longer_than_the_context(fake):
@@ -282,8 +333,8 @@ BAD = {
     'reasoning_format': NOT_STRING + ['x', ''], 'parallel_tool_calls': NOT_FLAG,
     'thinking_budget_tokens': NOT_INTEGER + [-2, 2**31], 'reasoning': NOT_OBJECT,
     'tool_choice': NOT_STRING + ['required', '', {'type': 'function'}],
-    'n': NOT_INTEGER + [0, 2, '', [1], False], 'best_of': NOT_INTEGER + [2],
-    'echo': NOT_FLAG + [True, ''], 'suffix': NOT_STRING + ['x', False],
+    'n': NOT_INTEGER + [0, 129, ''], 'best_of': NOT_INTEGER + [2],
+    'echo': NOT_FLAG + [''], 'suffix': NOT_STRING,
     'logprobs': ['true', [], {}, 1.5, -1, 101, ''], 'top_logprobs': NOT_INTEGER + [1, False, -1],
     'n_probs': NOT_INTEGER + [-1, 101], 'post_sampling_probs': NOT_FLAG,
     'logit_bias': [1, 'x', True, {'1': '2'}, {'1': True}, {'1': 1e7}, {'': 1}, {'2147483648': 1},
@@ -307,7 +358,8 @@ BAD = {
 GOOD = {
     'temperature': [0, 1, 0.5], 'top_p': [0, 1], 'top_k': [-1, 0, 40], 'seed': [-1, 0, 2**62, -5],
     'max_tokens': [-1, 7, 2**40], 'stop': ['x', ['x', 'y'], []],
-    'samplers': [['top_k'], 'top_k', []], 'n': [1], 'best_of': [1], 'echo': [False],
+    'samplers': [['top_k'], 'top_k', []], 'n': [1, 3], 'best_of': [1], 'echo': [False, True],
+    'suffix': [''], 'metadata': [{'a': 'b'}], 'user': ['me'], 'store': [True, False],
     'logprobs': [False, True, 0, 5], 'top_logprobs': [0], 'n_probs': [0, 3],
     'logit_bias': [{}, [], {'1': 2, 'a': -1.5, ' b': False}, [[1, 2], ['1', False]]],
     'dry_sequence_breakers': [[], ['x', '\n']], 'dry_multiplier': [0, 0.8], 'min_keep': [0, 5],
@@ -374,7 +426,8 @@ def test_nested_field(fake):
     assert error['param'] == 'stream_options.include_usage'
 
 
-@pytest.mark.parametrize('prompt', [None, 1, {}, '', [], [-1], [256], ['a', 'b'], [[1]], [1, 'a']])
+@pytest.mark.parametrize('prompt', [None, 1, {}, '', [], [-1], [256], ['a', ''], [[1], {}],
+                                    [[1], []], [[256]], [1, None], ['x'] * 129])
 def test_bad_prompts(fake, prompt):
     reply = fake.complete(prompt)
     assert reply.status == 400 and reply.json['error']['param'] == 'prompt'

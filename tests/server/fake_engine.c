@@ -7,8 +7,10 @@
  *   "flood"    the same; from "open" on as fast as it goes (before that, its client may not have
  *              the answer's head yet)
  *   "open"     lets the floods go; its own text     "broken"   bytes that are no UTF-8
+ *   "nap"      itself, half a second later
  *   "think"    a <think> block, then an answer      else       the prompt itself
- * The model's name decides how it loads: "slow" takes a second, "bad" fails. */
+ * A stop string is kept to. The model's name decides how it loads: "slow" takes a second, "bad"
+ * fails; "fim" has tokens for a gap. */
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 #include "sample/schema/schema.h"
 
 struct ob_engine {
-    int unused;
+    bool fim; /* it has tokens for text before and behind a gap: the bytes 1, 2, 3 */
 };
 
 struct ob_request {
@@ -52,6 +54,7 @@ ob_status ob_engine_open(const ob_engine_options *options, ob_engine **out, ob_e
         return OB_ERR_FORMAT;
     }
     *out = calloc(1, sizeof **out);
+    if (*out) (*out)->fim = strstr(options->model, "fim") != NULL;
     return *out ? OB_OK : error_memory(error, "an engine", sizeof **out);
 }
 
@@ -63,7 +66,7 @@ void ob_engine_close(ob_engine **engine) {
 void ob_engine_get_info(const ob_engine *engine, ob_engine_info *info) {
     (void)engine;
     *info = (ob_engine_info){.name = "fake", .family = "fake", .device = "none", .context = 4096,
-                             .train_context = 4096, .vocab = 256, .embedding = 2,
+                             .train_context = 4096, .vocab = 256, .embedding = 2, .parallel = 2,
                              .tool_format = "hermes", .reasoning_style = "think"};
 }
 
@@ -74,11 +77,15 @@ void ob_tokens_free(ob_tokens *tokens) {
 
 ob_status ob_tokenize(const ob_engine *engine, const char *text, size_t n, bool add_special,
                       bool parse_special, ob_tokens *out, ob_error *error) {
-    (void)engine, (void)add_special, (void)parse_special;
+    static const char *const marks[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"};
+    (void)add_special;
     out->n = n;
     out->id = malloc((n + 1) * sizeof *out->id);
     if (!out->id) return error_memory(error, "tokens", n);
     for (size_t i = 0; i < n; i++) out->id[i] = (unsigned char)text[i];
+    for (int i = 0; engine->fim && parse_special && i < 3; i++)
+        if (n == strlen(marks[i]) && memcmp(text, marks[i], n) == 0)
+            out->n = 1, out->id[0] = i + 1;
     return OB_OK;
 }
 
@@ -151,6 +158,7 @@ static void *generate(void *arg) {
     bool fail = strncmp(text, "fail", 4) == 0, flood = strncmp(text, "flood", 5) == 0;
     bool endless = flood || strncmp(text, "endless", 7) == 0;
     if (strncmp(text, "open", 4) == 0) atomic_store(&open_gate, true);
+    if (strncmp(text, "nap", 3) == 0) nap(0.5);
     if (strncmp(text, "think", 5) == 0) text = thought;
     else if (strncmp(text, "broken", 6) == 0) text = broken;
     size_t n = endless ? SIZE_MAX : fail ? 3 : strlen(text);
@@ -166,6 +174,11 @@ static void *generate(void *arg) {
             break;
         }
         event.text = endless ? "x" : text + i;
+        event.stop = NULL;
+        for (size_t k = 0; !endless && k < r->options.stop_n; k++)
+            if (strncmp(event.text, r->options.stop[k], strlen(r->options.stop[k])) == 0)
+                event.stop = r->options.stop[k];
+        if (event.stop) break;
         event.text_n = 1;
         event.id = (unsigned char)*event.text;
         ob_logprob top[OB_TOP_LOGPROBS];

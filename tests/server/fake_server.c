@@ -3,6 +3,7 @@
  * fake_server MODEL [HOST [PORT [KEYS [ORIGINS]]]]; see there what MODEL means. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/server.h"
 
@@ -19,6 +20,8 @@ int main(int argc, char **argv) {
                                      .keys = argc > 4 && argv[4][0] ? argv[4] : NULL,
                                      .origins = argc > 5 && argv[5][0] ? argv[5] : NULL,
                                      .engine = {.model = argc > 1 ? argv[1] : NULL},
+                                     .ping_seconds =
+                                         argc > 1 && strstr(argv[1], "ping") ? 0.05 : 0,
                                      .notice = notice};
     if (server_run(&options, &error) == OB_OK) return 0;
     fprintf(stderr, "fake_server: %s\n", ob_error_line(&error, line, sizeof line));

@@ -186,6 +186,84 @@ static void configurations(void **state) {
     }
 }
 
+/* Opens a configuration whose quotes are spelled ' here. */
+static struct hf_config *config_of(const char *text) {
+    char spelled[1024];
+    struct hf_config *c;
+    ob_error error;
+    snprintf(spelled, sizeof spelled, "%s", text);
+    for (char *p = spelled; *p; p++)
+        if (*p == '\'') *p = '"';
+    if (hf_config_open(spelled, strlen(spelled), "x", &c, &error) != OB_OK)
+        fail_msg("%s", error.message);
+    return c;
+}
+
+static bool is_number(const struct hf_config *c, const char *path, double want) {
+    double v;
+    return hf_config_f64(c, path, 0, &v) && v == want;
+}
+
+/* What is not there has the default of its class. */
+static void defaults(void **state) {
+    (void)state;
+    bool b;
+    struct hf_config *c = config_of("{'model_type':'llama','hidden_size':64,'rms_norm_eps':null}");
+    assert_true(is_number(c, "hidden_size", 64) && hf_config_says(c, "hidden_size"));
+    assert_true(is_number(c, "num_hidden_layers", 32) && !hf_config_says(c, "num_hidden_layers"));
+    assert_true(is_number(c, "rope_theta", 10000) && !hf_config_has(c, "rope_parameters"));
+    assert_false(hf_config_has(c, "head_dim") || hf_config_has(c, "no_such_key"));
+    assert_string_equal(hf_config_wrong_null(c), "rms_norm_eps");
+    hf_config_close(&c);
+
+    /* null: none, false, or the default, as the class takes it */
+    c = config_of("{'model_type':'mistral','sliding_window':null}");
+    assert_false(hf_config_has(c, "sliding_window") || hf_config_wrong_null(c));
+    hf_config_close(&c);
+    c = config_of("{'model_type':'kimi_linear','moe_renormalize':null}");
+    assert_true(hf_config_bool(c, "moe_renormalize", 0, &b) && !b);
+    hf_config_close(&c);
+    c = config_of("{'model_type':'gemma3_text','rope_parameters':null}");
+    assert_true(is_number(c, "rope_parameters.full_attention.rope_theta", 1e6));
+    assert_null(hf_config_wrong_null(c));
+    hf_config_close(&c);
+
+    /* an object is a default as a whole, in neither spelling */
+    c = config_of("{'model_type':'gpt_oss'}");
+    assert_true(is_number(c, "rope_parameters.factor", 32));
+    hf_config_close(&c);
+    c = config_of("{'model_type':'gpt_oss','rope_parameters':{'rope_type':'yarn'}}");
+    assert_false(hf_config_has(c, "rope_parameters.factor"));
+    assert_true(is_number(c, "rope_theta", 150000));
+    hf_config_close(&c);
+    c = config_of("{'model_type':'gpt_oss','rope_scaling':{'rope_type':'yarn','factor':2}}");
+    assert_false(hf_config_has(c, "rope_parameters"));
+    hf_config_close(&c);
+    c = config_of("{'model_type':'llama','rope_parameters':{'rope_theta':null}}");
+    assert_string_equal(hf_config_wrong_null(c), "rope_theta");
+    hf_config_close(&c);
+
+    /* another name of a key */
+    c = config_of("{'model_type':'gpt2','num_hidden_layers':3}");
+    assert_true(is_number(c, "n_layer", 3) && is_number(c, "n_embd", 768));
+    hf_config_close(&c);
+
+    /* of the language model inside; the whole has its own */
+    c = config_of("{'model_type':'gemma3','head_dim':7,'extra':5,'text_config':{'dim':64}}");
+    assert_true(str_is(hf_config_text_type(c), "gemma3_text"));
+    assert_true(is_number(c, "head_dim", 256) && is_number(c, "/head_dim", 7));
+    assert_true(is_number(c, "extra", 5));
+    assert_true(hf_config_bool(c, "/tie_word_embeddings", 0, &b) && b);
+    hf_config_close(&c);
+    c = config_of("{'model_type':'llava','text_config':{'model_type':'qwen2'}}");
+    assert_true(str_is(hf_config_text_type(c), "qwen2"));
+    hf_config_close(&c);
+    c = config_of("{'model_type':'qwen2_vl','hidden_size':64}");
+    assert_true(str_is(hf_config_text_type(c), "qwen2_vl_text") && is_number(c, "hidden_size", 64));
+    assert_true(is_number(c, "rope_theta", 1e6));
+    hf_config_close(&c);
+}
+
 static void bad_sources(void **state) {
     const char *dir = *state;
     char path[512];
@@ -224,6 +302,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gguf_keys_and_tensors), cmocka_unit_test(families_open),
         cmocka_unit_test(nested_and_per_layer_keys), cmocka_unit_test(configurations),
+ cmocka_unit_test(defaults),
         cmocka_unit_test(bad_sources),
     };
     return cmocka_run_group_tests(tests, tempdir_make, tempdir_remove);

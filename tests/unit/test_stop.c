@@ -23,6 +23,8 @@ static bool feed(const char *const *strings, size_t n, const char *text, size_t 
         left -= m;
     }
     if (!stopped) stop_end(stop, out);
+    if (stopped) assert_non_null(strstr(text, stop_found(stop)));
+    else assert_null(stop_found(stop));
     stop_close(&stop);
     return stopped;
 }

@@ -366,7 +366,7 @@ static void bad_tokenizers_are_refused_by_name(void **state) {
     gguf_put_whole(w, KEY("eos_token_id"), GGUF_U32, 100000);
     refuse(*state, w, OB_ERR_FORMAT, "eos_token_id: not the id of a token");
     gguf_put_str(w = gguf_writer_new(), "general.architecture", STR_LIT("qwen2"));
-    refuse(*state, w, OB_ERR_FORMAT, "has no tokenizer");
+    refuse(*state, w, OB_ERR_NOT_FOUND, "has no tokenizer");
 }
 
 int main(void) {

@@ -55,10 +55,7 @@ const struct key decoder_bias_keys[] = {
                "vocab", "width", OPTIONAL),                                                     \
         VECTOR("output_norm.weight", "{m}norm.weight", "width", REQUIRED),                      \
         KNOWN("blk.{i}.attn_rot_embd", "{m}layers.{i}.self_attn.rotary_emb.inv_freq",           \
-              "frequencies are computed from the keys"),                                        \
-        KNOWN("rope_freqs.weight", NULL, "used through the rope frequencies"),                  \
-        KNOWN("rope_factors_long.weight", NULL, "used through the rope frequencies"),           \
-        KNOWN("rope_factors_short.weight", NULL, "used through the rope frequencies"), {0}
+              "frequencies are computed from the keys"), {0}
 
 const struct tensor decoder_ends[] = {ENDS("vocab")};
 const struct tensor decoder_wide_ends[] = {ENDS("read")};

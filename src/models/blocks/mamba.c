@@ -34,13 +34,17 @@ const struct tensor mamba_tensors[] = {
            "inner", REQUIRED),
     MATRIX("blk.{i}.ssm_dt.weight", AT("dt_proj.weight"), "recurrent*inner", "dt_rank", REQUIRED),
     VECTOR("blk.{i}.ssm_dt.bias", AT("dt_proj.bias"), "recurrent*inner", REQUIRED),
-    VECTOR("blk.{i}.ssm_dt_norm.weight", AT("dt_layernorm.weight"), "recurrent*dt_rank", OPTIONAL),
-    VECTOR("blk.{i}.ssm_b_norm.weight", AT("b_layernorm.weight"), "recurrent*state", OPTIONAL),
-    VECTOR("blk.{i}.ssm_c_norm.weight", AT("c_layernorm.weight"), "recurrent*state", OPTIONAL),
     MATRIX("blk.{i}.ssm_a", AT("A_log"), "recurrent*inner", "state", REQUIRED, .from_hf = "-exp"),
     VECTOR("blk.{i}.ssm_d", AT("D"), "recurrent*inner", REQUIRED),
     MATRIX("blk.{i}.ssm_out.weight", AT("out_proj.weight"), "recurrent*width", "inner", REQUIRED),
     VECTOR("blk.{i}.ssm_out.bias", AT("out_proj.bias"), "proj_bias*recurrent*width", REQUIRED),
+    {0},
+};
+
+const struct tensor mamba_inner_norms[] = {
+    VECTOR("blk.{i}.ssm_dt_norm.weight", AT("dt_layernorm.weight"), "recurrent*dt_rank", REQUIRED),
+    VECTOR("blk.{i}.ssm_b_norm.weight", AT("b_layernorm.weight"), "recurrent*state", REQUIRED),
+    VECTOR("blk.{i}.ssm_c_norm.weight", AT("c_layernorm.weight"), "recurrent*state", REQUIRED),
     {0},
 };
 

@@ -12,6 +12,7 @@
 extern const struct key mamba_keys[];
 /* mixer.* or mamba.* of a layer. */
 extern const struct tensor mamba_tensors[];
+extern const struct tensor mamba_inner_norms[]; /* of step size, B and C, each with its own */
 
 /* "inner" is expand * width, "dt_rank" width / 16 rounded up, where the file does not say. */
 ob_status mamba_sizes(struct build *b, ob_error *error);

@@ -17,7 +17,8 @@ const struct key mamba2_keys[] = {
           1, 4096),
     WHOLE("mamba_heads", "{arch}.ssm.time_step_rank",
           "mamba_n_heads|mamba_num_heads|n_mamba_heads|num_heads", REQUIRED, 0, 1, 4096),
-    WHOLE("mamba_dim", NULL, "mamba_d_head|mamba_head_dim|mamba_headdim", OPTIONAL, 64, 1, 4096),
+    WHOLE("mamba_dim", NULL, "mamba_d_head|mamba_head_dim|mamba_headdim", OPTIONAL, 0, 1, 4096),
+    WHOLE("expand", NULL, "expand|mamba_expand", OPTIONAL, 2, 1, 64),
     WHOLE("inner", "{arch}.ssm.inner_size", NULL, OPTIONAL, 0, 1, 1 << 20),
     WHOLE("conv_bias", NULL, "use_conv_bias|mamba_conv_bias", OPTIONAL, 1, 0, 1),
     WHOLE("mamba_norm", NULL, "mamba_rms_norm", OPTIONAL, 1, 0, 1),
@@ -70,9 +71,11 @@ ob_status mamba2_sizes(struct build *b, ob_error *error) {
     if (!(low >= 0 && low < high))
         return build_refuse(b, OB_ERR_FORMAT, NULL, limit, error,
                             "is no range of two numbers from 0 on");
-    const uint32_t each = heads ? inner / heads : 0;
-    ob_status s = inner ? build_set(b, "mamba_dim", each, error)
-                        : build_set(b, "inner", heads * build_number(b, "mamba_dim"), error);
+    uint32_t each = inner / heads;
+    if (each == 0) each = build_whole(b, "mamba_dim");
+    if (each == 0) each = build_whole(b, "expand") * b->hp->width / heads;
+    ob_status s = build_set(b, "mamba_dim", each, error);
+    if (s == OB_OK) s = build_set(b, "inner", (double)heads * each, error);
     if (s == OB_OK) s = build_flag(b, NULL, "projectors_bias", &out_bias, error);
     if (s == OB_OK) s = build_set(b, "out_bias", out_bias, error);
     if (s == OB_OK) s = build_set(b, "dt_min", low, error);

@@ -24,7 +24,7 @@ const struct key mla_keys[] = {
     REAL("temperature_period",
          "{arch}.attention.temperature_length|{arch}.rope.scaling.original_context_length",
          "rope_parameters.original_max_position_embeddings|"
-         "rope_scaling.original_max_position_embeddings",
+         "rope_scaling.original_max_position_embeddings|max_position_embeddings",
          OPTIONAL, 1, 1, 0),
     REAL("log_multiplier", "{arch}.rope.scaling.yarn_log_multiplier", NULL, OPTIONAL, 0, 0, 0),
     {0},

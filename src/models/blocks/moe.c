@@ -98,7 +98,9 @@ const struct tensor moe_bias_tensors[] = {
 
 /* ---- the router ------------------------------------------------------------------------------ */
 
-static const char group_keys[] = "n_group|num_expert_group";
+static const char group_keys[] = "n_group|num_expert_group",
+    scale_keys[] =
+        "routed_scaling_factor|router_scaling_factor|moe_routed_scaling_factor|route_scale";
 
 /* Refuses what no route can have: of the experts, those of all tokens are some more. */
 static ob_status check_router(struct build *b, ob_error *error) {
@@ -119,8 +121,18 @@ static ob_status check_router(struct build *b, ob_error *error) {
     }
     key = build_key(b, NULL, group_keys, scratch, sizeof scratch);
     return build_refuse(b, OB_ERR_FORMAT, "{arch}.expert_group_count", key ? key : group_keys,
-                        error, "%u groups, of which %u are used, of %u experts, %u a token",
+                        error, "%u groups, of which %u are used, of %u experts, "
+                        "num_experts_per_tok %u",
                         r->groups, r->groups_used, experts, r->used);
+}
+
+/* Groups that are used where there are none, or more than there are. */
+static ob_status check_groups(struct build *b, const struct route_args *r, ob_error *error) {
+    uint32_t groups = r->groups > 1 ? r->groups : 1;
+    if (!build_has(b, NULL, "topk_group") || (r->groups_used > 0 && r->groups_used <= groups))
+        return OB_OK;
+    return build_refuse(b, OB_ERR_FORMAT, NULL, "topk_group", error,
+                        "%u groups of experts are used, of %u", r->groups_used, groups);
 }
 
 /* What the file says of the router, over what the family has. */
@@ -131,10 +143,10 @@ static ob_status read_router(struct build *b, const struct route_args *family, o
     r->used = used + r->always;
     build_u32(b, "{arch}.expert_group_count", group_keys, &r->groups);
     build_u32(b, "{arch}.expert_group_used_count", "topk_group", &r->groups_used);
-    build_f32(b, "{arch}.expert_weights_scale",
-              "routed_scaling_factor|router_scaling_factor|moe_routed_scaling_factor|route_scale",
-              &r->scale);
-    ob_status s = check_router(b, error);
+    build_f32(b, "{arch}.expert_weights_scale", scale_keys, &r->scale);
+    ob_status s = build_agree(b, scale_keys, error);
+    if (s == OB_OK) s = check_groups(b, r, error);
+    if (s == OB_OK) s = check_router(b, error);
     if (s != OB_OK) return s;
     if (build_u32(b, "{arch}.expert_gating_func", NULL, &func)) {
         if (func < 1 || func == 3 || func > 4)
@@ -191,13 +203,13 @@ static bool has_tensor(struct build *b, const char *name, uint32_t layer) {
 
 static bool is_dense(struct build *b, uint64_t step, uint32_t layer) {
     uint64_t named;
+    struct str type;
     /* Not all GGUF files have a key for it. */
     if (has_tensor(b, "ffn_gate", layer) && !has_tensor(b, "ffn_gate_inp", layer)) return true;
+    if (build_str_at(b, NULL, "mlp_layer_types", layer, &type)) return str_is(type, "dense");
     if (build_has(b, NULL, "moe_layers")) return !is_listed(b, "moe_layers", layer);
     if (layer < b->hp->dense_layers || (layer + 1) % step != 0) return true;
     if (build_u64_at(b, NULL, "moe_layer_end_index", 0, &named) && layer > named) return true;
-    struct str type;
-    if (build_str_at(b, NULL, "mlp_layer_types", layer, &type)) return str_is(type, "dense");
     return is_listed(b, "mlp_only_layers", layer);
 }
 

@@ -73,7 +73,7 @@ static ob_status check_file(struct build *b, uint32_t layer, const char *what, c
                   memcmp(have->data, want, have->bytes) == 0))
         return OB_OK;
     return build_refuse(b, OB_ERR_UNSUPPORTED, name, name, error,
-                        "is not what the keys of config.json give");
+                        "is not what the keys of config.json give (seed, ngram_size)");
 }
 
 /* The number of rows of the layer's table, 0 on errors. */

@@ -9,6 +9,13 @@
 
 static const double two_pi = 6.283185307179586;
 
+const struct tensor rope_tensors[] = {
+    KNOWN("rope_freqs.weight", NULL, "used through the rope frequencies"),
+    KNOWN("rope_factors_long.weight", NULL, "used through the rope frequencies"),
+    KNOWN("rope_factors_short.weight", NULL, "used through the rope frequencies"),
+    {0},
+};
+
 /* Where a scaling's numbers are found, in either spelling. */
 struct place {
     struct build *b;
@@ -58,6 +65,10 @@ static ob_status scale_llama3(const struct place *p, float *freq, uint32_t half,
                               float original, ob_error *error) {
     float low = number_or(p, NULL, "low_freq_factor", 1);
     float high = number_or(p, NULL, "high_freq_factor", 4);
+    if (source_kind(p->b->meta) == SOURCE_HF &&
+        !(number(p, NULL, "low_freq_factor", &low) && number(p, NULL, "high_freq_factor", &high)))
+        return refuse_number(p, NULL, "low_freq_factor", low, "is not in the file, or "
+                             "high_freq_factor", error);
     if (!(low > 0)) return refuse_number(p, NULL, "low_freq_factor", low, "is not above 0", error);
     if (!(high > low))
         return refuse_number(p, NULL, "high_freq_factor", high, "is not above low_freq_factor",
@@ -100,8 +111,11 @@ static ob_status scale_yarn(const struct place *p, struct rope *r, float *freq, 
     double low = yarn_pair((double)fast, r->half, r->base, original);
     double high = yarn_pair((double)slow, r->half, r->base, original);
     char key[128];
-    bool truncate = !p->between_pairs;
-    snprintf(key, sizeof key, "%s.truncate", p->hf);
+    /* transformers looks for it beside the objects for kinds of layers, and where there is one for
+     * all in that; without it its range begins and ends at pairs. */
+    bool truncate = !p->between_pairs ||
+                    (source_kind(p->b->meta) == SOURCE_HF && build_has(p->b, NULL, p->hf));
+    snprintf(key, sizeof key, "%.*s.truncate", (int)strcspn(p->hf, "."), p->hf);
     build_bool(p->b, NULL, key, &truncate);
     if (truncate) low = floor(low), high = ceil(high);
     if (low < 0) low = 0;
@@ -187,13 +201,15 @@ static ob_status scale_longrope(const struct place *p, struct rope *r, float *fr
     return OB_OK;
 }
 
-/* Where longrope and dynamic scaling begin. */
+/* Where the scaling begins: in rope_parameters or, beside one object for all layers, at the top. */
 static float original_context(const struct place *p) {
-    float v = (float)p->b->hp->context;
-    if (!number(p, "{arch}.rope.scaling.original_context_length",
-                "original_max_position_embeddings", &v))
-        build_f32(p->b, NULL, "original_max_position_embeddings", &v);
-    return v;
+    static const char key[] = "original_max_position_embeddings";
+    float v = (float)p->b->hp->context, beside;
+    bool inside = number(p, "{arch}.rope.scaling.original_context_length", key, &v);
+    if (strchr(p->hf, '.') || !build_f32(p->b, NULL, key, &beside)) return v;
+    if (inside && build_says(p->b, key) && beside != v)
+        build_wrong(p->b, key, "says another thing than %s.%s", p->hf, key);
+    return inside ? v : beside;
 }
 
 static ob_status read_longrope(const struct place *p, struct rope *r, float *freq,
@@ -209,7 +225,8 @@ static ob_status read_longrope(const struct place *p, struct rope *r, float *fre
         r->magnitude = factor <= 1 ? 1
                                    : (float)sqrt(1 + log((double)factor) / log((double)original));
     number(p, NULL, "short_mscale", &r->magnitude);
-    number(p, NULL, "long_mscale", &r->magnitude_long);
+    if (number(p, NULL, "long_mscale", &r->magnitude_long) && !(r->magnitude_long > 0))
+        return refuse_number(p, NULL, "long_mscale", r->magnitude_long, "is not above 0", error);
     return scale_longrope(p, r, freq, error);
 }
 
@@ -232,8 +249,7 @@ static ob_status scale(const struct place *p, struct rope *r, float *freq, ob_er
         return OB_OK;
     }
     float factor = number_or(p, "{arch}.rope.scaling.factor", "factor", 0);
-    float original = number_or(p, "{arch}.rope.scaling.original_context_length",
-                               "original_max_position_embeddings", (float)p->b->hp->context);
+    float original = original_context(p);
     if (!(factor >= 1) || !(original >= 1))
         return refuse(p, "factor or original context is missing or below 1 for rope scaling", type,
                       error);
@@ -277,6 +293,30 @@ static ob_status refuse_named(struct build *b, const char *gguf, const char *hf,
                         str_number(v, is), why);
 }
 
+/* Names of one number that disagree. */
+static ob_status check_part(struct build *b, const struct rope_source *from, const char *names,
+                            float part, ob_error *error) {
+    struct str type;
+    char name[128], object[128];
+    snprintf(object, sizeof object, "%s.rope_type|%s.type|rope_scaling.rope_type|rope_scaling.type",
+             from->hf, from->hf);
+    bool some = b->recipe->turns_parts || from->part > 0 ||
+                (build_str(b, NULL, object, &type) && str_is(type, "proportional"));
+    for (const char *p = names; *p; p += strcspn(p, "|"), p += *p == '|') {
+        float v;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, "|"), p);
+        if (source_null(b->meta, name) && part != 1) return build_not_null(b, name, error);
+        if (!build_says(b, name) || !build_f32(b, NULL, name, &v)) continue;
+        if (!some && v != 1)
+            return refuse_named(b, NULL, name, error, (double)v,
+                                "of a head turns; in this family heads turn whole");
+        if (v != part)
+            return refuse_named(b, NULL, name, error, (double)v,
+                                "of a head turns, and another key says something else");
+    }
+    return OB_OK;
+}
+
 ob_status rope_read(struct build *b, const struct rope_source *from, struct rope *out,
                     ob_error *error) {
     char key[128];
@@ -288,10 +328,16 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
     ask_all(b, key);
     if (by_part && !(part > 0 && part <= 1))
         return refuse_named(b, NULL, key, error, (double)part, "is no part of a head that turns");
+    ob_status s = check_part(b, from, key, part, error);
+    if (s != OB_OK) return s;
     uint32_t head = from->head_dim ? from->head_dim : b->hp->k_dim;
     uint32_t dim = from->dim            ? from->dim
                    : b->hp->rope_dim    ? b->hp->rope_dim
                                         : (uint32_t)((double)head * (double)part);
+    if (from->dim && !from->head_dim && build_says(b, key) &&
+        (uint32_t)((double)head * (double)part) != dim)
+        return refuse_named(b, NULL, key, error, (double)part,
+                            "of a head turns, and another key says something else");
     *out = (struct rope){.base = from->base, .half = dim / 2, .magnitude = 1};
     snprintf(key, sizeof key, "%s.rope_theta|%s", from->hf,
              from->base_key_hf ? from->base_key_hf : "");
@@ -313,7 +359,7 @@ ob_status rope_read(struct build *b, const struct rope_source *from, struct rope
     struct place place = {
         .b = b, .hf = newer ? from->hf : "rope_scaling", .head = head, .part = part,
         .between_pairs = from->between_pairs};
-    ob_status s = scale(&place, out, freq, error);
+    s = scale(&place, out, freq, error);
     if (s == OB_OK && !(is_divisor((double)out->magnitude) && out->magnitude_long >= 0 &&
                         isfinite(out->magnitude_long)))
         return build_refuse(b, OB_ERR_FORMAT, "{arch}.rope.scaling.attn_factor", place.hf, error,
@@ -346,16 +392,37 @@ ob_status rope_read_base(struct build *b, float base, ob_error *error) {
 }
 
 ob_status rope_read_by_type(struct build *b, ob_error *error) {
+    return rope_read_parts_by_type(b, 0, error);
+}
+
+ob_status rope_read_parts_by_type(struct build *b, float part, ob_error *error) {
     static const char window_base[] = "{arch}.rope.freq_base_swa";
     ob_status s;
     if (build_has(b, window_base, NULL)) {
         struct rope_source window = {.hf = "", .base_key_hf = "", .base_key_gguf = window_base};
         build_u32(b, "{arch}.rope.dimension_count_swa", NULL, &window.dim);
-        s = rope_read_default(b, error);
+        s = rope_read_part(b, part, error);
         return s == OB_OK ? rope_read(b, &window, &b->hp->rope_window, error) : s;
     }
-    if (!build_has(b, NULL, "rope_parameters.full_attention")) return rope_read_default(b, error);
-    s = read_as(b, "rope_parameters.full_attention", 0, 10000, &b->hp->rope, error);
+    if (!build_has(b, NULL, "rope_parameters.full_attention"))
+        return rope_read_part(b, part, error);
+    s = read_as(b, "rope_parameters.full_attention", part, 10000, &b->hp->rope, error);
     if (s != OB_OK) return s;
-    return read_as(b, "rope_parameters.sliding_attention", 0, 10000, &b->hp->rope_window, error);
+    return read_as(b, "rope_parameters.sliding_attention", part, 10000, &b->hp->rope_window,
+                   error);
+}
+
+ob_status rope_read_where_said(struct build *b, ob_error *error) {
+    static const char *const kind[2] = {"rope_parameters.full_attention",
+                                        "rope_parameters.sliding_attention"};
+    struct hparams *hp = b->hp;
+    bool turns[2] = {build_has(b, NULL, kind[0]), build_has(b, NULL, kind[1])};
+    ob_status s = OB_OK;
+    for (int k = 0; s == OB_OK && k < 2; k++) {
+        struct rope_source from = {.hf = kind[k], .base_key_hf = "rope_theta", .scaled = true};
+        if (turns[k]) s = rope_read(b, &from, k ? &hp->rope_window : &hp->rope, error);
+    }
+    if (!turns[0]) hp->rope = hp->rope_window;
+    for (uint32_t i = 0; i < hp->layers; i++) hp->no_rope[i] = !turns[hp->window[i] > 0];
+    return s;
 }

@@ -26,6 +26,7 @@ struct rope_source {
     uint32_t dim;      /* dimensions that turn, whatever keys say; 0: by the keys */
     float fixed_base;  /* the base, whatever keys say; 0: by the keys */
 };
+extern const struct tensor rope_tensors[]; /* factors in GGUF files: of any model with a rope */
 ob_status rope_read(struct build *b, const struct rope_source *from, struct rope *out,
                     ob_error *error);
 /* hp.rope for all layers: rope_parameters, or rope_theta and rope_scaling. */
@@ -37,5 +38,10 @@ ob_status rope_read_part(struct build *b, float part, ob_error *error);
 /* hp.rope and hp.rope_window: rope_parameters has an object for each kind of layer
  * (full_attention, sliding_attention), or one for both. */
 ob_status rope_read_by_type(struct build *b, ob_error *error);
+/* The same, where only `part` of each head's dimensions turns unless a key says otherwise. */
+ob_status rope_read_parts_by_type(struct build *b, float part, ob_error *error);
+/* Of rope_parameters with an object for each kind of layer: layers of a kind without one do not
+ * turn (hp.no_rope). After windows are known. */
+ob_status rope_read_where_said(struct build *b, ob_error *error);
 
 #endif

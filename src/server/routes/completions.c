@@ -1,78 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0
- * completions.c: the model continues a text, or a list of tokens. */
-#include <stdlib.h>
-
-#include "base/error.h"
+ * completions.c: the model continues texts, or lists of tokens, or fills the gap in a text. */
 #include "server/clean.h"
 #include "server/internal.h"
 #include "server/logprobs.h"
+#include "server/openai.h"
+#include "server/prompt.h"
+#include "server/sse.h"
 
-static ob_status read_ids(const ob_engine *engine, const json_t *list, ob_tokens *out,
-                          ob_error *error) {
-    ob_engine_info info;
-    ob_engine_get_info(engine, &info);
-    size_t n = json_array_size(list);
-    out->id = malloc((n ? n : 1) * sizeof *out->id);
-    if (!out->id) return error_memory(error, "the prompt", n * sizeof *out->id);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *id = json_array_get(list, i);
-        json_int_t value = json_integer_value(id);
-        if (!json_is_integer(id) || value < 0 || value >= info.vocab)
-            return params_refuse(error, "prompt", id, "a string or token ids of the vocabulary");
-        out->id[out->n++] = (int32_t)value;
-    }
-    return OB_OK;
+#define OBJECT "text_completion"
+
+/* Of the tokens that were not told yet; NULL: there are none. */
+static json_t *logprobs(const struct answer *a, struct str records, size_t *offset) {
+    if (!records.n) return NULL;
+    return a->params->logprobs_after ? logprobs_chat(a->engine, records, true)
+                                     : logprobs_completion(a->engine, records, offset);
 }
 
-static ob_status prompt(const ob_engine *engine, const json_t *request, const struct params *params,
-                        ob_tokens *out, struct opening *opening, ob_error *error) {
-    const json_t *prompt = json_object_get(request, "prompt");
-    (void)opening;
-    ob_status s;
-    const json_t *continues = json_object_get(request, "continue_final_message");
-    if (continues && !json_is_null(continues) && !json_is_false(continues))
-        return params_refuse(error, "continue_final_message", continues, "false: there is no chat");
-    /* A batch of one string is as good as the string. */
-    if (json_array_size(prompt) == 1 && json_is_string(json_array_get(prompt, 0)))
-        prompt = json_array_get(prompt, 0);
-    if (json_is_string(prompt))
-        s = ob_tokenize(engine, json_string_value(prompt), json_string_length(prompt), true,
-                        params->parse_special, out, error);
-    else if (json_is_array(prompt))
-        s = read_ids(engine, prompt, out, error);
-    else
-        return params_refuse(error, "prompt", prompt, "a string or an array of token ids");
-    if (s == OB_OK && out->n == 0) {
-        s = error_set(error, OB_ERR_ARGUMENT, "is empty");
-        error_at(error, NULL, "prompt", OB_NO_OFFSET);
-    }
-    return s;
-}
-
-static json_t *choice(json_t *text, const char *finish) {
-    return json_pack("{s:i, s:o, s:n, s:s?}", "index", 0, "text", text, "logprobs",
+static json_t *choice(unsigned index, json_t *text, const char *finish) {
+    return json_pack("{s:i, s:o, s:n, s:s?}", "index", (int)index, "text", text, "logprobs",
                      "finish_reason", finish);
 }
 
-static json_t *answer(const struct said *said) {
-    return choice(clean_json(said->text), said->finish);
+static json_t *whole(struct answer *a, const struct said *said) {
+    json_t *choices = json_array();
+    for (unsigned i = 0; i < a->choices; i++) {
+        json_t *one = choice(i, clean_json(said[i].text), said[i].finish);
+        json_t *probs = logprobs(a, said[i].records, said[i].offset);
+        if (probs) json_object_set_new(one, "logprobs", probs);
+        if (json_array_append_new(choices, one) != 0) return json_decref(choices), NULL;
+    }
+    return openai_whole(a, OBJECT, choices);
 }
 
-static json_t *piece(const struct chat_event *event) {
-    return choice(clean_json(event->text), NULL);
+static void piece(struct answer *a, const struct piece *p, struct buf *out) {
+    openai_chunk(a, OBJECT, choice(p->index, clean_json(p->event->text), NULL),
+                 logprobs(a, p->records, p->offset), out);
 }
 
-static json_t *ending(const char *finish) { return choice(json_string(""), finish); }
-
-static json_t *logprobs(const ob_engine *engine, struct str records, bool after, size_t *offset) {
-    return after ? logprobs_chat(engine, records, true)
-                 : logprobs_completion(engine, records, offset);
+static void ending(struct answer *a, const struct said *said, struct buf *out) {
+    openai_ending(a, OBJECT, choice(said->index, json_string(""), said->finish),
+                  logprobs(a, said->records, said->offset), out);
 }
+
+static void last(struct answer *a, struct buf *out) { openai_last(a, OBJECT, out); }
 
 static void handle(struct server *server, struct http_exchange *x) {
     static const struct wording wording = {
-        .id = "cmpl", .whole = "text_completion", .chunk = "text_completion", .prompt = prompt,
-        .answer = answer, .piece = piece, .ending = ending, .logprobs = logprobs,
+        .id = "cmpl-", .type = SSE_TYPE, .ping = SSE_PING, .prompts = prompt_texts, .whole = whole,
+        .piece = piece, .ending = ending, .last = last, .failed = openai_failed,
     };
     generation_start(server, x, &wording);
 }
