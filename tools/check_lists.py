@@ -61,7 +61,7 @@ MADE_BY = r'\b([Gg]enerated|[Mm]ade) by tools/\w+'  # on top of a generated file
 MAX_COLUMNS = 100
 MAX_LINES = 1000
 MAX_README = 40
-SOURCES = ('*.c', '*.h', '*.def', '*.py', '*.sh', 'meson.build')
+SOURCES = ('*.c', '*.css', '*.def', '*.h', '*.html', '*.js', '*.py', '*.sh', 'meson.build')
 FOLDERS = ('include', 'src', 'tests', 'tools', 'bench', 'scripts', '.ci')
 
 # Calls that only these files may make (a folder counts with all it holds).

@@ -37,7 +37,7 @@ enum {
     IDLE_SECONDS = 60,     /* of a connection on which no byte moves, unless it sleeps */
     RECEIVE_SECONDS = 120, /* of a whole request */
     STREAM_BLOCK = 4096,
-    HEADERS_MAX = 6,
+    HEADERS_MAX = 10,
 };
 
 /* A client's connection, for the list of those that wait; the first has waited longest. */

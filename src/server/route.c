@@ -15,7 +15,7 @@ static const struct route *const routes[] = {
 static bool has_path(const struct route *route, const char *path) {
     for (size_t i = 0; i < ROUTE_PATHS && route->paths[i]; i++) {
         size_t n = strlen(route->paths[i]);
-        bool open = route->paths[i][n - 1] == '/';
+        bool open = n > 1 && route->paths[i][n - 1] == '/';
         if (strncmp(path, route->paths[i], n) == 0 && (path[n] != 0) == open) return true;
     }
     return false;

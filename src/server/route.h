@@ -14,13 +14,14 @@ enum { ROUTE_PATHS = 4 };
 
 struct route {
     const char *method;
-    const char *paths[ROUTE_PATHS]; /* ends at NULL; "/x/": with something behind it */
+    const char *paths[ROUTE_PATHS]; /* ends at NULL; "/x/": with something behind it, not "/" */
     /* Answers, now or later. With `needs_model` it runs on a worker thread once the model is
      * loaded; otherwise on an I/O thread, at any time. */
     void (*handle)(struct server *server, struct http_exchange *x);
     bool needs_model;
     reply_shape *shape; /* of its errors; NULL: OpenAI's */
-    bool for_all; /* answers whatever the Origin, and without a key */
+    bool open;    /* answers without a key */
+    bool for_all; /* the same, and whatever the Origin */
 };
 
 #define ROUTE(name) extern const struct route route_##name;

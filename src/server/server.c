@@ -199,7 +199,7 @@ static void handle(void *user, struct http_exchange *x) {
     }
     if (!route && allowed && request->origin && strcmp(request->method, "OPTIONS") == 0) {
         answer_preflight(x);
-    } else if (!(route && route->for_all) &&
+    } else if (!(route && (route->open || route->for_all)) &&
                !access_has_key(access, http_header(x, "Authorization"),
                                http_header(x, "X-Api-Key"))) {
         http_set_header(x, "WWW-Authenticate", "Bearer");

@@ -37,6 +37,10 @@ struct http_exchange {
 };
 
 const struct http_request *http_request(const struct http_exchange *x) { return &x->request; }
+const char *http_header(const struct http_exchange *x, const char *name) {
+    check(name[0]);
+    return x->request.host;
+}
 void http_drop_body(struct http_exchange *x) { x->request.body = (struct str){0}; }
 void http_hold(struct http_exchange *x) { x->holds++; }
 void http_release(struct http_exchange *x) { x->holds--; }
@@ -58,8 +62,7 @@ void http_attach(struct http_exchange *x, void *user, void (*hangup)(void *user)
 }
 
 void http_reply(struct http_exchange *x, unsigned status, const char *type, char *body, size_t n) {
-    check(strcmp(type, "application/json") == 0 || strncmp(type, "text/plain", 10) == 0);
-    x->json = strcmp(type, "application/json") == 0;
+    x->json = type && strcmp(type, "application/json") == 0;
     x->answers++;
     x->status = status;
     x->body = body;
@@ -254,6 +257,8 @@ static void answer(struct http_exchange *x, const struct route *route) {
     if (x->read) {
         check(x->read(x->user, &out) == HTTP_END);
         check_events(&out);
+    } else if (route == &route_page && !x->json) {
+        check(x->status == REPLY_OK ? x->n > 0 : x->status == REPLY_NOT_MODIFIED && x->n == 0);
     } else {
         check(x->status == REPLY_OK || x->status == REPLY_BAD_REQUEST ||
               x->status == REPLY_NOT_FOUND);
