@@ -111,7 +111,9 @@ static bool is_listed(const char *list, const char *name) {
 /* Has the source the key, for this class? `said`: itself, so that a default does not count. */
 static bool has_key(struct build *b, const char *key, bool said) {
     if (!(said ? source_says(b->meta, key) : source_has(b->meta, key))) return false;
-    if (source_kind(b->meta) == SOURCE_GGUF || !is_listed(b->recipe->foreign, key)) return true;
+    if (source_kind(b->meta) == SOURCE_GGUF || !is_listed(b->recipe->foreign, key) ||
+        !source_says(b->meta, key))
+        return true;
     ask(b, key); /* not unread, but not heard */
     return false;
 }

@@ -45,12 +45,9 @@ static ob_status derive(struct build *b, ob_error *error) {
     struct hparams *hp = b->hp;
     ob_status s = mla_derive(b, error);
     if (s != OB_OK) return s;
-    bool gguf = source_kind(b->meta) == SOURCE_GGUF; /* which has no keys for them */
     hp->embed_scale = (float)build_number(b, "scale_emb");
-    if (gguf || build_has(b, NULL, "scale_depth")) /* null: 1 */
-        hp->residual_scale = (float)(build_number(b, "scale_depth") / sqrt((double)hp->layers));
-    if (gguf || build_has(b, NULL, "dim_model_base"))
-        hp->logit_scale = (float)(build_number(b, "dim_model_base") / hp->width);
+    hp->residual_scale = (float)(build_number(b, "scale_depth") / sqrt((double)hp->layers));
+    hp->logit_scale = (float)(build_number(b, "dim_model_base") / hp->width);
     return build_set(b, "file_kv_heads", hp->heads[0], error);
 }
 

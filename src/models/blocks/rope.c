@@ -201,7 +201,8 @@ static ob_status scale_longrope(const struct place *p, struct rope *r, float *fr
     return OB_OK;
 }
 
-/* Where the scaling begins: in rope_parameters or, beside one object for all layers, at the top. */
+/* Where the scaling begins: in rope_parameters or, beside one object for all layers, at the top,
+ * which goes first, be it by default. */
 static float original_context(const struct place *p) {
     static const char key[] = "original_max_position_embeddings";
     float v = (float)p->b->hp->context, beside;
@@ -209,7 +210,7 @@ static float original_context(const struct place *p) {
     if (strchr(p->hf, '.') || !build_f32(p->b, NULL, key, &beside)) return v;
     if (inside && build_says(p->b, key) && beside != v)
         build_wrong(p->b, key, "says another thing than %s.%s", p->hf, key);
-    return inside ? v : beside;
+    return beside;
 }
 
 static ob_status read_longrope(const struct place *p, struct rope *r, float *freq,
