@@ -61,8 +61,9 @@ Limits of single classes that no table says:
 - Doge: sequences longer than `keep_window_size`, beyond which it keeps the largest keys alone.
 - dots.3 note: window layers with head sizes of their own.
 - Qwen's, Gemma's and other wrappers: images and sound.
-- Nemotron-H: transformers clamps step sizes to `time_step_min` in a prompt, not in the answer; here
-  they are not clamped, and another `time_step_limit` than 0 to infinity is refused.
+- Nemotron-H and Zamba2: transformers clamps step sizes to `time_step_min` in a prompt, not in the
+  answer; here they are not clamped. Nemotron-H with another `time_step_limit` than 0 to infinity is
+  refused.
 """
 
 
