@@ -207,13 +207,24 @@ bool hf_config_says(const struct hf_config *config, const char *path) {
     return stated(config, path) != NULL;
 }
 
+/* Where the file says that no layer slides, no window is as good as one. */
+static bool may_slide(const json_t *at) {
+    json_t *types = json_object_get(at, "layer_types"), *type;
+    size_t i;
+    if (!json_is_array(types)) return true;
+    json_array_foreach(types, i, type)
+        if (json_is_string(type) && strstr(json_string_value(type), "sliding")) return true;
+    return false;
+}
+
 /* The first key of an object that is null and may not be; NULL: none. */
 static const char *wrong_null(json_t *at, json_t *defaults) {
     const char *key;
     json_t *v;
     json_object_foreach(at, key, v)
         if (json_is_null(v) && json_object_get(defaults, key) &&
-            null_means(defaults, key) == NULL_WRONG)
+            null_means(defaults, key) == NULL_WRONG &&
+            (strcmp(key, "sliding_window") != 0 || may_slide(at)))
             return key;
     return NULL;
 }

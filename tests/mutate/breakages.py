@@ -55,7 +55,7 @@ BREAKAGES = [
              'f(vf_set1(gate[i / run]))', 'f(vf_set1(gate[i % run]))'),
     # Models
     Breakage('a key is heard that the class does not read', 'src/models/keys.c',
-             '!is_listed(b->recipe->foreign, key)) return true;', 'key) return true;'),
+             '!is_listed(b->recipe->foreign, key) ||\n', 'key ||\n'),
     Breakage('two names of a key may disagree', 'src/models/keys.c',
              'if ((!numbers || v == w) && (!words || str_eq(s, t))) continue;', 'continue;'),
     Breakage('part of a head turns where the class turns it whole', 'src/models/blocks/rope.c',

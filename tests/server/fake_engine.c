@@ -237,7 +237,7 @@ ob_status ob_grammar_json_schema_json(const ob_engine *engine, const json_t *sch
 ob_status ob_grammar_tools_json(const ob_engine *engine, const json_t *request,
                                 const char *prompt, size_t prompt_n, unsigned flags,
                                 ob_grammar **out, ob_error *error) {
-    struct grammar *grammar;
+    struct grammar *grammar = NULL;
     struct chat_grammar_options options = {
         .tools = json_object_get(request, "tools"), .prompt = {prompt, prompt_n},
         .source = STR_LIT("<think></think>"), .compact = flags & OB_JSON_COMPACT};
