@@ -51,7 +51,7 @@ static int run(const struct options *options) {
         .port = (uint16_t)options->port,
         .alias = options->alias,
         .keys = options->api_key,
-        .key_lines = options->api_key_file ? keys.p : NULL,
+        .key_lines = !options->api_key_file ? NULL : keys.p ? keys.p : "",
         .origins = options->cors,
         .reasoning_format = options->reasoning_format,
         .limit_reasoning = options->reasoning_budget >= 0,

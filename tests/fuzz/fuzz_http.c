@@ -171,6 +171,13 @@ ob_status ob_grammar_json_schema_json(const ob_engine *e, const json_t *schema, 
     check(schema != NULL);
     return ob_grammar_gbnf(e, NULL, 0, out, error);
 }
+ob_status ob_grammar_tools_json(const ob_engine *e, const json_t *request, const char *prompt,
+                                size_t prompt_n, unsigned flags, ob_grammar **out,
+                                ob_error *error) {
+    (void)flags;
+    check(json_is_array(json_object_get(request, "tools")) && (prompt || prompt_n == 0));
+    return ob_grammar_gbnf(e, NULL, 0, out, error);
+}
 void ob_grammar_free(ob_grammar **grammar) { *grammar = NULL; }
 
 ob_status ob_detokenize(const ob_engine *e, const int32_t *id, size_t count, bool special,
