@@ -142,7 +142,11 @@ static ob_status derive(struct build *b, ob_error *error) {
 static ob_status derive2(struct build *b, ob_error *error) {
     ob_status s = sizes(b, error);
     if (s == OB_OK) s = mamba2_sizes(b, error);
-    bool stretched = false;
+    bool stretched = false, biased = false;
+    if (s == OB_OK) s = build_flag(b, NULL, "add_bias_linear", &biased, error);
+    if (s == OB_OK && biased)
+        return build_refuse(b, OB_ERR_UNSUPPORTED, "add_bias_linear", "add_bias_linear", error,
+                            "biases of the shared blocks are not supported in this family");
     if (s == OB_OK) s = build_flag(b, NULL, "use_long_context", &stretched, error);
     if (s == OB_OK && stretched)
         return build_refuse(b, OB_ERR_UNSUPPORTED, "use_long_context", "use_long_context", error,

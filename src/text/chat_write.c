@@ -52,6 +52,7 @@ grammar_expr write_text(struct writer *w, struct str text) {
     struct list parts = LIST_INIT(sizeof(grammar_expr));
     size_t from = 0, n;
     bool ends = false;
+    if (!text.p) text.p = "";
     for (size_t i = 0; i < text.n;) {
         int32_t id = write_control(w, (struct str){text.p + i, text.n - i}, &n, &ends);
         if (id < 0) {

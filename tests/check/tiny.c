@@ -120,6 +120,7 @@ void tiny_open_with(struct tiny_run *run, struct tiny *t, const char *device,
     need_support(run);
     bind(run);
     uint32_t groups = t->graph.groups;
+    if (groups > TINY_GROUPS) check_end(t->row, "%u groups of caches", groups);
     struct device_buffer **buffer = arena_array(&t->arena, groups, sizeof *buffer);
     size_t *bytes = arena_array(&t->arena, groups, sizeof *bytes);
     for (uint32_t g = 0; g < groups; g++) {

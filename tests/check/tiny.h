@@ -9,7 +9,8 @@
 #include "check.h"
 #include "devices/device.h"
 
-enum { TINY_POSITIONS = 1600, TINY_PAGES = TINY_POSITIONS / PAGE_TOKENS + 1, TINY_SEQS = 4 };
+enum { TINY_POSITIONS = 1600, TINY_PAGES = TINY_POSITIONS / PAGE_TOKENS + 1, TINY_SEQS = 4,
+       TINY_GROUPS = 16 };
 
 struct tiny {
     struct check_row *row;
@@ -34,7 +35,7 @@ struct tiny_run {
     struct device *device;
     struct device_plan *plan;
     struct device_kv kv;
-    const uint32_t *page[TINY_SEQS][8]; /* [sequence][group] */
+    const uint32_t *page[TINY_SEQS][TINY_GROUPS]; /* [sequence][group] */
     struct step_seq seq[TINY_SEQS];
     uint32_t past[TINY_SEQS];
 };

@@ -23,6 +23,7 @@ from harness import unpack
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = os.environ.get('ONEBIT_PROGRAM', str(ROOT / 'build/src/cli/1bit'))
+TINY = ROOT / 'tests/golden/tiny.gguf'
 COMMANDS = ['run', 'serve', 'embed', 'info', 'convert', 'devices', 'bench', 'eval', 'tokenize',
             'detokenize', 'template', 'version', 'help']
 REPORT = re.compile(r'prompt (?:1 token|(?!1 )\d+ tokens)( [\d.]+ tok/s)?( \(and \d+ cached\))?, '
@@ -115,6 +116,13 @@ def test_wrong_words(words, command, text):
 def test_a_wrong_environment_is_named():
     fails(call('run', '-p', 'x', env={'ONEBIT_THREADS': 'all'}), 2, 'run', 'ONEBIT_THREADS: "all"')
     fails(call('bench', env={'ONEBIT_THREADS': 'all'}), 2, 'bench', 'ONEBIT_THREADS: "all" is no')
+
+
+@pytest.mark.parametrize('text', ['', '\n', '# none\n'])
+def test_a_file_without_keys_opens_no_server(tmp_path, text):
+    (tmp_path / 'keys').write_text(text)
+    result = call('serve', '-p', '0', '-m', TINY, '--api-key-file', tmp_path / 'keys')
+    fails(result, 1, 'serve', 'api-key-file: there is no key in it')
 
 
 @pytest.mark.parametrize('command', [['run', '-p', 'x', '-m'], ['info'], ['tokenize', 'x', '-m'],
