@@ -359,7 +359,9 @@ static void answer_whole(struct generation *g) {
     struct said *said = NULL;
     if (failed(finish_of_all(g)) || g->overflow) {
         ob_error error = failure(g);
-        reply_ob_error(g->x, &error);
+        if (error.status == OB_ERR_BUSY) http_set_header(g->x, "Retry-After", "1");
+        /* In the shape found at first: when the client has left, the path is no longer there. */
+        reply_json(g->x, reply_status_of(&error), reply_shape_error(g->shape, &error));
         return;
     }
     said = calloc(g->answer.choices, sizeof *said);
