@@ -76,7 +76,7 @@ static uint32_t splits_of(const struct device_plan *p, uint32_t every) {
 
 /* ---- launching ---- */
 
-enum { ROWS_MAX = 16384, TILE_MOST = 16 };
+enum { TILE_MOST = 16 };
 
 /* A block's rows: the heads of a KV head, of as many tokens as fit; in steps of few tokens a block
  * is a token. */
@@ -124,7 +124,7 @@ static void run_splits(struct device_plan *p, struct cuda_attention *a) {
                              a->splits, SPLIT_THREADS, shared};
     size_t row = (size_t)a->heads * a->splits * (2 + (size_t)a->cache.v_dim) * sizeof(float);
     assert(row > 0);
-    uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);
+    uint32_t most = cuda_rows_at_once(p, row);
     for (a->row0 = 0; a->row0 < p->shape.tokens; a->row0 += a->rows) {
         uint32_t left = p->shape.tokens - a->row0;
         a->rows = left < most ? left : most;

@@ -6,7 +6,7 @@
 
 #include "devices/cuda/cuda.h"
 
-enum { SPLIT = CUDA_SPLIT, ROWS_MAX = 16384, JOIN_THREADS = 128, JOIN_COLUMNS = 32 };
+enum { SPLIT = CUDA_SPLIT, JOIN_THREADS = 128, JOIN_COLUMNS = 32 };
 enum { STEP = 16, FEW_ROWS = 16, FEW_THREADS = 256, MANY_ROWS = 64, MANY_THREADS = 128 };
 enum { MANY_TOKENS = 16, MANY_BLOCKS = 64, MANY_SPLITS = 8 }; /* least; least or else most */
 
@@ -92,7 +92,7 @@ static void run_few(struct device_plan *p, struct cuda_attention *a, int k,
     grid.z = sharing_blocks(p, grid.x * grid.y, a->splits, grid.shared);
     size_t row = (size_t)a->heads * a->splits * (2 + (size_t)a->cache.v_dim) * sizeof(float);
     assert(row > 0);
-    uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);
+    uint32_t most = cuda_rows_at_once(p, row);
     for (a->row0 = 0; a->row0 < p->shape.tokens; a->row0 += a->rows) {
         uint32_t left = p->shape.tokens - a->row0;
         a->rows = left < most ? left : most;

@@ -267,4 +267,10 @@ void cuda_rglru(struct device_plan *p, const struct node *n);
 void cuda_token_shift(struct device_plan *p, const struct node *n);
 void cuda_wkv4(struct device_plan *p, const struct node *n);
 
+/* Rows of `bytes` each that the plan's memory for parts holds, and a launch takes. */
+static inline uint32_t cuda_rows_at_once(const struct device_plan *p, size_t bytes) {
+    enum { MOST = 16384 };
+    return p->parts_bytes / bytes > MOST ? MOST : (uint32_t)(p->parts_bytes / bytes);
+}
+
 #endif

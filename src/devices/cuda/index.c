@@ -3,7 +3,7 @@
  * time are scored and picked as the parts' memory holds. */
 #include "devices/cuda/cuda.h"
 
-enum { THREADS = 128, PICK_THREADS = 256, ROWS_MAX = 16384, BLOCKS_A_ROW = 64 };
+enum { THREADS = 128, PICK_THREADS = 256, BLOCKS_A_ROW = 64 };
 
 static uint32_t lists_of(const struct node *n) {
     return n->u.index_select.block && !n->u.index_select.whole ? n->u.index_select.heads : 1;
@@ -37,7 +37,7 @@ void cuda_index_select(struct device_plan *p, const struct node *n) {
     args.entries = p->shape.end / args.cache.every;
     cuda_cache_store(p, &args.cache, cuda_value(p, n->in[1]), 0);
     size_t row = (size_t)args.lists * args.entries * sizeof(float);
-    uint32_t most = p->parts_bytes / row > ROWS_MAX ? ROWS_MAX : (uint32_t)(p->parts_bytes / row);
+    uint32_t most = cuda_rows_at_once(p, row);
     uint32_t shared = args.heads * args.dim * (uint32_t)sizeof(float);
     for (args.row0 = 0; args.row0 < p->shape.tokens; args.row0 += args.rows) {
         uint32_t left = p->shape.tokens - args.row0;
